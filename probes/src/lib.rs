@@ -1,0 +1,1 @@
+//! Small programs, each blocked in exactly one known way.

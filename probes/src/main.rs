@@ -1,0 +1,2 @@
+//! Runs one probe by name.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The `awaitty` program: see `awaitty --help`.
+fn main() {}

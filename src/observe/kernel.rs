@@ -1,0 +1,170 @@
+use std::os::fd::RawFd;
+
+use super::{Instant, Modes, Pid, TaskId, TtyId};
+use crate::wait::Arch;
+
+/// What an engine asks of the kernel: one method a source, answers as read, undecoded.
+///
+/// Every answer can be a refusal, and a refusal is data: see [`ReadError`].
+pub trait Kernel {
+    /// `CLOCK_MONOTONIC`.
+    fn now(&mut self) -> Instant;
+    /// Every process of this PID namespace. Costs in proportion to the machine: ask rarely.
+    ///
+    /// # Errors
+    /// [`ReadError`], as every method here.
+    fn processes(&mut self) -> Result<Vec<Pid>, ReadError>;
+    /// The threads of a process (`/proc/PID/task`).
+    fn threads(&mut self, pid: Pid) -> Result<Vec<Pid>, ReadError>;
+    /// One of the text files of `/proc/PID/task/TID`.
+    fn task_file(&mut self, task: TaskId, file: TaskFile) -> Result<String, ReadError>;
+    /// The system-call convention, by the ELF class and machine of `/proc/PID/exe`.
+    fn arch(&mut self, pid: Pid) -> Result<Arch, ReadError>;
+    /// The numbers in `/proc/PID/fd`.
+    fn fds(&mut self, pid: Pid) -> Result<Vec<RawFd>, ReadError>;
+    /// fstatat(2) through `/proc/PID/fd/FD`, with the access mode that the link itself shows.
+    fn fd_stat(&mut self, pid: Pid, fd: RawFd) -> Result<FdStat, ReadError>;
+    /// What the link `/proc/PID/fd/FD` says; lossy.
+    fn fd_link(&mut self, pid: Pid, fd: RawFd) -> Result<String, ReadError>;
+    /// `/proc/PID/fdinfo/FD`.
+    fn fdinfo(&mut self, pid: Pid, fd: RawFd) -> Result<String, ReadError>;
+    /// The task's memory: process_vm_readv(2), else `/proc/PID/mem`. Short where the mapping ends.
+    fn memory(&mut self, task: TaskId, address: u64, length: usize) -> Result<Vec<u8>, ReadError>;
+    /// stat(2) of a path as process `pid` names it: below its root, relative to its `dirfd`
+    /// (`AT_FDCWD`: its working directory).
+    fn path_stat(&mut self, pid: Pid, dirfd: RawFd, path: &str) -> Result<FdStat, ReadError>;
+    /// `/proc/locks`.
+    fn locks(&mut self) -> Result<String, ReadError>;
+    /// A table of `/proc/PID/net`: the network namespace is the process's.
+    fn net_table(&mut self, pid: Pid, table: NetTable) -> Result<String, ReadError>;
+    /// A unix socket by its inode, through sock_diag(7), in the namespace of `pid`.
+    fn unix_socket(&mut self, pid: Pid, ino: u64) -> Result<UnixSocket, ReadError>;
+    /// Modes and foreground group of a terminal.
+    fn terminal(&mut self, access: TtyAccess) -> Result<TtyState, ReadError>;
+    /// `poll(slave, POLLIN | POLLOUT, 0)`. The kernel first hands over what was written to the
+    /// master and is still on its way, so "not readable" means that nothing is under way.
+    fn tty_ready(&mut self, access: TtyAccess) -> Result<TtyReady, ReadError>;
+    /// Does the pty master behind another process's descriptor have output that was not read?
+    /// (pidfd_getfd(2), poll(2), close; permission as for ptrace.)
+    fn master_readable(&mut self, pid: Pid, fd: RawFd) -> Result<bool, ReadError>;
+}
+
+/// The files of `/proc/PID/task/TID`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TaskFile {
+    /// `stat`: proc_pid_stat(5).
+    Stat,
+    /// `status`: proc_pid_status(5).
+    Status,
+    /// `syscall`: proc_pid_syscall(5).
+    Syscall,
+    /// `schedstat`: CPU time, waiting time (ns), number of runs.
+    Schedstat,
+    /// `children`: proc_pid_task(5), needs `CONFIG_PROC_CHILDREN`.
+    Children,
+    /// `wchan`: proc_pid_wchan(5).
+    Wchan,
+    /// `sched`: the scheduler's own numbers (`se.exec_start`).
+    Sched,
+    /// `cmdline` of the process; NUL between the arguments.
+    Cmdline,
+    /// `maps` of the process.
+    Maps,
+}
+
+/// The tables of `/proc/PID/net`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NetTable {
+    /// `tcp`.
+    Tcp,
+    /// `tcp6`.
+    Tcp6,
+    /// `udp`.
+    Udp,
+    /// `udp6`.
+    Udp6,
+}
+
+/// What stat(2) says of an open file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FdStat {
+    /// `st_mode`.
+    pub mode: u32,
+    /// `st_dev`.
+    pub dev: u64,
+    /// `st_ino`.
+    pub ino: u64,
+    /// `st_rdev`.
+    pub rdev: u64,
+    /// The descriptor can be read from.
+    pub read: bool,
+    /// The descriptor can be written to.
+    pub write: bool,
+}
+
+/// A unix socket as sock_diag(7) shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnixSocket {
+    /// The inode of its peer; 0 where it has none.
+    pub peer: u64,
+    /// `TCP_LISTEN`.
+    pub listening: bool,
+    /// The path or abstract name (`@name`) it is bound to; lossy.
+    pub name: Option<String>,
+}
+
+/// A way to a terminal that needs no path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TtyAccess {
+    /// A pty master of this process. Its slave is opened for the moment by `TIOCGPTPEER`.
+    Master(RawFd),
+    /// A descriptor of another process; the terminal is opened anew through `/proc/PID/fd/FD`
+    /// (`O_NOCTTY | O_NONBLOCK`) for the moment of the question.
+    Process {
+        /// Whose.
+        pid: Pid,
+        /// Which of its descriptors.
+        fd: RawFd,
+        /// What must be found there, or nothing is asked.
+        id: TtyId,
+    },
+}
+
+/// Modes and groups of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TtyState {
+    /// termios.
+    pub modes: Option<Modes>,
+    /// TIOCGPGRP; only a master tells it to everyone.
+    pub foreground: Option<Pid>,
+    /// TIOCGSID, likewise.
+    pub session: Option<Pid>,
+}
+
+/// The queues of a terminal at this moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TtyReady {
+    /// A read of the slave would return.
+    pub readable: bool,
+    /// A write to the slave would return.
+    pub writable: bool,
+    /// The master has output to read; `None` where there is no way to it.
+    pub undrained: Option<bool>,
+}
+
+/// A source did not answer. Data, not an accident: processes end and permissions lack all the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum ReadError {
+    /// The process, thread or descriptor is no more (ENOENT, ESRCH).
+    #[error("it is gone")]
+    Gone,
+    /// No permission (EACCES, EPERM).
+    #[error("permission denied")]
+    Denied,
+    /// This kernel does not offer the source, or it was hidden by an option.
+    #[error("not offered here")]
+    Unsupported,
+    /// Another failure, by errno.
+    #[error("errno {0}")]
+    Errno(i32),
+}
