@@ -3,8 +3,15 @@
 //! An engine asks through one trait, [`Kernel`], so that the live kernel, a kernel with some
 //! sources hidden ([`Hidden`]), a scripted one in a test and a recording answer alike.
 
+mod blocked;
+mod holders;
 mod kernel;
+mod look;
+mod members;
+mod objects;
 mod types;
 
 pub use kernel::*;
+pub use look::{Depth, Looker, Outer, Scope};
+pub use members::Root;
 pub use types::*;

@@ -27,6 +27,14 @@ pub struct TtyId {
     pub rdev: u64,
 }
 
+impl TtyId {
+    /// The same terminal? A file system that could not be read (0) matches any.
+    #[must_use]
+    pub fn same(self, other: TtyId) -> bool {
+        self.rdev == other.rdev && (self.dev == other.dev || self.dev == 0 || other.dev == 0)
+    }
+}
+
 /// Everything read from the kernel about a job at one time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observation {

@@ -1,0 +1,310 @@
+//! What one task does: its state letter, its blocked call, and the objects of that call.
+
+use std::collections::BTreeMap;
+use std::os::fd::RawFd;
+
+use nix::sys::stat::SFlag;
+
+use super::objects::{self, Controlling, EPOLL_NESTS};
+use super::{
+    FileId, Kernel, Object, Opacity, Pid, ReadError, Source, TaskFile, TaskId, TaskState, Wait,
+};
+use crate::proc::{fdinfo, locks, maps, stat, syscall};
+use crate::wait::{
+    self, Arch, Call, Children, End, Interest, Memory, MemoryError, Registers, Timeout,
+};
+
+/// Call names of `restart_syscall`, which stands for another call after a stop.
+const RESTART: &str = "restart_syscall";
+
+/// Reads tasks of one process; the convention of its calls is found once.
+pub(super) struct Reading<'k> {
+    pub(super) kernel: &'k mut dyn Kernel,
+    pub(super) archs: &'k mut BTreeMap<Pid, Arch>,
+}
+
+impl Reading<'_> {
+    /// A task's name and what it does; `Err(Gone)` where it has ended meanwhile.
+    pub(super) fn state(
+        &mut self,
+        task: TaskId,
+        controlling: Controlling,
+        former: Option<&Wait>,
+    ) -> Result<(String, TaskState), ReadError> {
+        let text = self.kernel.task_file(task, TaskFile::Stat)?;
+        let read = stat::parse(&text).ok_or(ReadError::Gone)?;
+        let state = self.by_letter(task, read.state, controlling, former)?;
+        Ok((read.comm, state))
+    }
+
+    fn by_letter(
+        &mut self,
+        task: TaskId,
+        letter: char,
+        controlling: Controlling,
+        former: Option<&Wait>,
+    ) -> Result<TaskState, ReadError> {
+        match letter {
+            'Z' | 'X' => Ok(TaskState::Zombie),
+            'R' => Ok(TaskState::Runnable),
+            'T' | 't' => Ok(TaskState::Stopped {
+                traced: letter == 't',
+                wait: self.blocked(task, controlling, former).ok().flatten(),
+            }),
+            'D' => self.uninterruptible(task, controlling),
+            _ => match self.blocked(task, controlling, former) {
+                Ok(Some(wait)) => Ok(TaskState::Blocked(wait)),
+                Ok(None) => Ok(TaskState::Runnable),
+                Err(ReadError::Gone) => Err(ReadError::Gone),
+                Err(ReadError::Denied) => Ok(TaskState::Opaque { why: Opacity::Denied }),
+                Err(_) => Ok(TaskState::Opaque { why: Opacity::Unsupported }),
+            },
+        }
+    }
+
+    /// The parent of a vfork(2) sleeps in `D` (a killable wait since 2.6.25), and yet waits for its
+    /// child and no disk.
+    fn uninterruptible(
+        &mut self,
+        task: TaskId,
+        controlling: Controlling,
+    ) -> Result<TaskState, ReadError> {
+        if let Ok(Some(wait)) = self.blocked(task, controlling, None)
+            && wait.sources.contains(&Source::Child(Children::Vfork))
+        {
+            return Ok(TaskState::Blocked(wait));
+        }
+        Ok(TaskState::Disk { at: self.kernel.task_file(task, TaskFile::Wchan).ok() })
+    }
+
+    /// The call a task sleeps in; `Ok(None)` when it runs.
+    fn blocked(
+        &mut self,
+        task: TaskId,
+        controlling: Controlling,
+        former: Option<&Wait>,
+    ) -> Result<Option<Wait>, ReadError> {
+        let text = self.kernel.task_file(task, TaskFile::Syscall)?;
+        let registers = match syscall::parse(&text) {
+            Some(syscall::Syscall::Call(registers)) => registers,
+            Some(syscall::Syscall::Running) => return Ok(None),
+            // Stopped, or woken, outside of any call.
+            Some(syscall::Syscall::NotInCall) => return Ok(None),
+            Some(syscall::Syscall::KernelThread) | None => return Err(ReadError::Unsupported),
+        };
+        let arch = self.arch(task.pid)?;
+        let call = self.decode(task, arch, registers);
+        if call.name == RESTART
+            && let Some(former) = former
+        {
+            return Ok(Some(former.clone()));
+        }
+        Ok(Some(self.resolve(task, call, controlling)))
+    }
+
+    fn arch(&mut self, pid: Pid) -> Result<Arch, ReadError> {
+        if let Some(arch) = self.archs.get(&pid) {
+            return Ok(*arch);
+        }
+        let arch = self.kernel.arch(pid)?;
+        self.archs.insert(pid, arch);
+        Ok(arch)
+    }
+
+    fn decode(&mut self, task: TaskId, arch: Arch, registers: Registers) -> Call {
+        let call = wait::decode(arch, registers, &mut OfTask { kernel: self.kernel, task });
+        if call.name != RESTART {
+            return call;
+        }
+        let wchan = self.kernel.task_file(task, TaskFile::Wchan).unwrap_or_default();
+        match wait::restarted(&wchan) {
+            Some(former) => wait::decode_restart(
+                arch,
+                registers,
+                former,
+                &mut OfTask { kernel: self.kernel, task },
+            ),
+            None => call,
+        }
+    }
+
+    fn resolve(&mut self, task: TaskId, call: Call, controlling: Controlling) -> Wait {
+        let mut sources = Vec::with_capacity(call.ends.len());
+        for end in call.ends {
+            self.end(task, end, controlling, call.name, &mut sources);
+        }
+        Wait { call: call.name, sources, timeout: call.timeout }
+    }
+
+    fn end(
+        &mut self,
+        task: TaskId,
+        end: End,
+        controlling: Controlling,
+        name: &'static str,
+        sources: &mut Vec<Source>,
+    ) {
+        let pid = task.pid;
+        match end {
+            End::Fd { fd, interest } => {
+                let object = objects::resolve(self.kernel, pid, fd, controlling);
+                if object == Object::Epoll {
+                    self.epoll(pid, fd, controlling, 0, sources);
+                } else {
+                    sources.push(Source::Object { fd, interest, object });
+                }
+            }
+            End::Epoll { fd } => self.epoll(pid, fd, controlling, 0, sources),
+            End::Uring { fd } => self.uring(pid, fd, controlling, sources),
+            End::Child(Children::PidFd(fd)) => sources.push(self.pidfd(pid, fd)),
+            End::Child(children) => sources.push(Source::Child(children)),
+            End::Futex { addr, private } => sources.push(Source::Futex {
+                addr,
+                private: private || self.is_private(pid, addr),
+            }),
+            End::Lock { fd, kind } => sources.push(self.lock(pid, fd, kind)),
+            End::Open { path, dirfd, .. } => sources.push(self.open(pid, dirfd, path)),
+            End::Signal { set } => sources.push(Source::Signal { set }),
+            End::Time => sources.push(Source::Time),
+            End::Unknown => sources.push(Source::Unknown { what: name.to_owned() }),
+        }
+    }
+
+    /// An epoll set, from the `tfd:` lines of its fdinfo. The numbers there are those of
+    /// epoll_ctl(2)'s time: the inode tells whether the descriptor still is the same file.
+    fn epoll(
+        &mut self,
+        pid: Pid,
+        fd: RawFd,
+        controlling: Controlling,
+        nested: usize,
+        sources: &mut Vec<Source>,
+    ) {
+        let Ok(text) = self.kernel.fdinfo(pid, fd) else {
+            sources.push(Source::Unknown { what: "epoll set".to_owned() });
+            return;
+        };
+        for entry in fdinfo::epoll_entries(&text) {
+            let Some(number) = self.same_file(pid, entry.fd, entry.ino) else {
+                sources.push(Source::Unknown { what: "epoll entry".to_owned() });
+                continue;
+            };
+            let object = objects::resolve(self.kernel, pid, number, controlling);
+            if object == Object::Epoll && nested < EPOLL_NESTS {
+                self.epoll(pid, number, controlling, nested + 1, sources);
+                continue;
+            }
+            let interest = Interest {
+                read: entry.reads(),
+                write: entry.writes(),
+                connect: false,
+            };
+            sources.push(Source::Object { fd: number, interest, object });
+        }
+        if sources.is_empty() {
+            sources.push(Source::Signal { set: None });
+        }
+    }
+
+    /// The descriptor that has this inode: the one named, or another one (dup(2), then close(2)).
+    fn same_file(&mut self, pid: Pid, fd: RawFd, ino: Option<u64>) -> Option<RawFd> {
+        let Some(ino) = ino else { return Some(fd) };
+        if self.kernel.fd_stat(pid, fd).is_ok_and(|stat| stat.ino == ino) {
+            return Some(fd);
+        }
+        let all = self.kernel.fds(pid).ok()?;
+        all.into_iter().find(|&other| {
+            self.kernel.fd_stat(pid, other).is_ok_and(|stat| stat.ino == ino)
+        })
+    }
+
+    /// What an io_uring has pending. The kernel shows polls (`PollList`) with the operation, not
+    /// the file; any other request is not shown at all. So this is opaque unless nothing can be
+    /// pending, and never a guess.
+    fn uring(
+        &mut self,
+        pid: Pid,
+        fd: RawFd,
+        controlling: Controlling,
+        sources: &mut Vec<Source>,
+    ) {
+        let _ = (pid, fd, controlling);
+        sources.push(Source::Unknown { what: "io_uring".to_owned() });
+    }
+
+    fn pidfd(&mut self, pid: Pid, fd: RawFd) -> Source {
+        match self.kernel.fdinfo(pid, fd).ok().and_then(|text| fdinfo::pidfd_pid(&text)) {
+            Some(child) => Source::Child(Children::PidFd(child)),
+            None => Source::Unknown { what: "pidfd".to_owned() },
+        }
+    }
+
+    /// Without FUTEX_PRIVATE_FLAG (pthread_join of older C libraries waits so) the mapping decides.
+    fn is_private(&mut self, pid: Pid, addr: u64) -> bool {
+        let text = self.kernel.task_file(TaskId { pid, tid: pid }, TaskFile::Maps);
+        text.is_ok_and(|text| maps::is_shared(&text, addr) == Some(false))
+    }
+
+    fn lock(&mut self, pid: Pid, fd: RawFd, kind: wait::LockKind) -> Source {
+        let Ok(stat) = self.kernel.fd_stat(pid, fd) else {
+            return Source::Unknown { what: "lock".to_owned() };
+        };
+        let file = FileId { dev: stat.dev, ino: stat.ino };
+        let path = self.kernel.fd_link(pid, fd).unwrap_or_default();
+        let holder = self.kernel.locks().ok().and_then(|text| locks::holder(&text, kind, file));
+        Source::Lock { kind, file, path, holder }
+    }
+
+    fn open(&mut self, pid: Pid, dirfd: RawFd, path: String) -> Source {
+        match self.kernel.path_stat(pid, dirfd, &path) {
+            Ok(stat) if stat.mode & SFlag::S_IFMT.bits() == SFlag::S_IFIFO.bits() => {
+                Source::Fifo { path, file: Some(FileId { dev: stat.dev, ino: stat.ino }) }
+            }
+            Ok(stat) if stat.mode & SFlag::S_IFMT.bits() == SFlag::S_IFREG.bits() => {
+                let file = FileId { dev: stat.dev, ino: stat.ino };
+                let object = Object::File { file, path };
+                Source::Object { fd: -1, interest: Interest::READ, object }
+            }
+            _ => Source::Unknown { what: format!("open of {path}") },
+        }
+    }
+}
+
+struct OfTask<'k> {
+    kernel: &'k mut dyn Kernel,
+    task: TaskId,
+}
+
+impl Memory for OfTask<'_> {
+    fn read(&mut self, address: u64, length: usize) -> Result<Vec<u8>, MemoryError> {
+        self.kernel.memory(self.task, address, length).map_err(|_| MemoryError)
+    }
+}
+
+impl Wait {
+    /// Does this wait end by terminal input on `tty`?
+    #[must_use]
+    pub fn reads(&self, tty: super::TtyId) -> Option<RawFd> {
+        self.sources.iter().find_map(|source| match source {
+            Source::Object { fd, interest, object: Object::Terminal(id) }
+                if interest.read && id.same(tty) =>
+            {
+                Some(*fd)
+            }
+            _ => None,
+        })
+    }
+
+    /// Is the time one of the things that end it?
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        self.timeout != Timeout::Never
+            || self.sources.iter().any(|source| {
+                matches!(
+                    source,
+                    Source::Time
+                        | Source::Object { object: Object::TimerFd { left: Some(_) }, .. }
+                )
+            })
+    }
+}

@@ -1,0 +1,300 @@
+//! One look at a job: who belongs to it, what each task does, and the proof that all of it held at
+//! one instant.
+
+mod gather;
+mod prove;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::RawFd;
+
+use crate::observe::blocked::Reading;
+use crate::observe::holders::{self, Table};
+use crate::observe::members::{Counter, Root, Walk, children_of, counter};
+use crate::observe::objects::{self, Controlling};
+use crate::observe::{
+    Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process, ReadError, Source,
+    Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
+};
+use crate::proc::status::Status;
+use crate::proc::{stat, status};
+use crate::wait::{Arch, Children};
+
+/// How much a look has to find out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// End at the first member that is live by itself.
+    FirstLive,
+    /// See every task.
+    Whole,
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    /// Where the job hangs in the process tree.
+    pub root: Root,
+    /// The job's own terminal.
+    pub terminal: Option<Outer>,
+}
+
+/// The job's own terminal, and a way to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outer {
+    /// Which.
+    pub id: TtyId,
+    /// A path for people.
+    pub name: String,
+    /// A way to it; `None` where none was found.
+    pub access: Option<TtyAccess>,
+}
+
+/// Looks at one job again and again; remembers what cannot have changed since.
+#[derive(Debug)]
+pub struct Looker {
+    scope: Scope,
+    archs: BTreeMap<Pid, Arch>,
+    /// The task that was live at the last look, asked first at the next one.
+    hot: Option<TaskId>,
+    /// The last proved observation with what a second pass over it needs.
+    proved: Option<Proved>,
+    /// The foreground group at the last look.
+    front: Option<Pid>,
+    /// What was read of a process, for as long as none of its tasks runs.
+    known: BTreeMap<Pid, Known>,
+    /// Processes below the job's ancestors that are known not to belong to it.
+    strangers: BTreeSet<Pid>,
+}
+
+#[derive(Debug)]
+struct Known {
+    counters: Vec<(TaskId, Counter)>,
+    tasks: Vec<Task>,
+    table: Option<Result<Table, ReadError>>,
+    status: Option<Status>,
+}
+
+#[derive(Debug)]
+struct Proved {
+    observation: Observation,
+    walk: Walk,
+    foreground: Option<Pid>,
+    ways: Vec<Way>,
+}
+
+/// The ways to an inner terminal: its slave through a process that has it open, its master through
+/// the process that holds it.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    slave: TtyAccess,
+    master: (Pid, RawFd),
+}
+
+/// A look at work.
+struct Look<'a> {
+    looker: &'a mut Looker,
+    kernel: &'a mut dyn Kernel,
+    walk: Walk,
+    observation: Observation,
+    /// In the order of `observation.inner`.
+    ways: Vec<Way>,
+    moved: bool,
+}
+
+impl Looker {
+    /// Prepares to look at a job.
+    #[must_use]
+    pub fn new(scope: Scope) -> Looker {
+        Looker {
+            scope,
+            archs: BTreeMap::new(),
+            hot: None,
+            proved: None,
+            front: None,
+            known: BTreeMap::new(),
+            strangers: BTreeSet::new(),
+        }
+    }
+
+    /// What is looked at.
+    #[must_use]
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Looks. `live` says whether a task moves by itself, whatever the others do; with
+    /// [`Depth::FirstLive`] the look ends at the first member of which it is true.
+    pub fn look(
+        &mut self,
+        kernel: &mut dyn Kernel,
+        depth: Depth,
+        live: &mut dyn FnMut(&Task) -> bool,
+    ) -> Observation {
+        if let Some(same) = self.unchanged(kernel) {
+            return same;
+        }
+        self.proved = None;
+        if depth == Depth::FirstLive
+            && let Some(hot) = self.still_hot(kernel)
+        {
+            return hot;
+        }
+        let at = kernel.now();
+        let foreground = foreground_of(&self.scope, kernel, &Observation::default());
+        self.front = foreground;
+        let roots = self.roots(kernel);
+        let mut walk = Walk::down(kernel, &roots);
+        walk.mark_members(self.scope.root, foreground);
+        let mut look = Look {
+            observation: Observation { at, ..Observation::default() },
+            kernel,
+            walk,
+            ways: Vec::new(),
+            moved: false,
+            looker: self,
+        };
+        look.terminal(foreground);
+        if look.members(depth, live) {
+            return look.end_early();
+        }
+        look.context();
+        look.queues();
+        look.second_pass(foreground);
+        look.finish(foreground)
+    }
+
+    /// The last proved observation, if a second pass shows that nothing has run since.
+    fn unchanged(&mut self, kernel: &mut dyn Kernel) -> Option<Observation> {
+        let proved = self.proved.take()?;
+        if foreground_of(&self.scope, kernel, &proved.observation) != proved.foreground {
+            return None;
+        }
+        let mut look = Look {
+            observation: proved.observation,
+            kernel,
+            walk: proved.walk,
+            ways: proved.ways,
+            moved: false,
+            looker: self,
+        };
+        look.observation.at = look.kernel.now();
+        look.modes();
+        look.queues();
+        look.second_pass(proved.foreground);
+        if look.observation.instant != Instantaneous::Proved {
+            return None;
+        }
+        Some(look.finish(proved.foreground))
+    }
+
+    /// The task that was live last, if it still is on a CPU and in the foreground.
+    fn still_hot(&mut self, kernel: &mut dyn Kernel) -> Option<Observation> {
+        let task = self.hot?;
+        if foreground_of(&self.scope, kernel, &Observation::default()) != self.front {
+            return None;
+        }
+        let read = kernel.task_file(TaskId { pid: task.pid, tid: task.tid }, TaskFile::Stat).ok()?;
+        let read = stat::parse(&read)?;
+        let front = read.tpgid <= 0 || read.pgrp == read.tpgid;
+        if read.state != 'R' || !front {
+            self.hot = None;
+            return None;
+        }
+        let mut observation = Observation { at: kernel.now(), ..Observation::default() };
+        let now = counter(kernel, task).unwrap_or_default();
+        observation.tasks.push(task_of(task, read.comm.clone(), TaskState::Runnable, now));
+        observation.processes.insert(task.pid, process_of(task.pid, read));
+        Some(observation)
+    }
+
+    /// Where the walk begins: the root, and orphans of its session. A process whose parent has
+    /// ended hangs below the nearest reaper above (PR_SET_CHILD_SUBREAPER(2const)), which is an
+    /// ancestor of the root.
+    fn roots(&mut self, kernel: &mut dyn Kernel) -> Vec<Pid> {
+        let (Root::Session(root) | Root::Tree(root)) = self.scope.root;
+        let mut roots = vec![root];
+        let Root::Session(leader) = self.scope.root else { return roots };
+        let mut known = BTreeSet::new();
+        let mut below = leader;
+        for ancestor in ancestors(kernel, leader) {
+            let threads = kernel.threads(ancestor).unwrap_or_default();
+            for child in children_of(kernel, ancestor, &threads).unwrap_or_default() {
+                if child == below || self.strangers.contains(&child) {
+                    known.insert(child);
+                    continue;
+                }
+                match read_stat(kernel, child) {
+                    Some(read) if read.session == leader => roots.push(child),
+                    _ => drop(known.insert(child)),
+                }
+            }
+            below = ancestor;
+        }
+        self.strangers = known;
+        roots
+    }
+}
+
+/// The processes above `pid`, nearest first.
+fn ancestors(kernel: &mut dyn Kernel, pid: Pid) -> Vec<Pid> {
+    let mut above = Vec::new();
+    let mut here = pid;
+    while let Some(read) = read_stat(kernel, here) {
+        if read.ppid <= 0 || above.contains(&read.ppid) {
+            break;
+        }
+        above.push(read.ppid);
+        here = read.ppid;
+    }
+    above
+}
+
+fn read_stat(kernel: &mut dyn Kernel, pid: Pid) -> Option<stat::Stat> {
+    stat::parse(&kernel.task_file(TaskId { pid, tid: pid }, TaskFile::Stat).ok()?)
+}
+
+/// The foreground group: from the master where it is ours, else from the session leader's `tpgid`,
+/// or that of any process seen on the terminal.
+fn foreground_of(scope: &Scope, kernel: &mut dyn Kernel, seen: &Observation) -> Option<Pid> {
+    let outer = scope.terminal.as_ref()?;
+    if let Some(access @ TtyAccess::Master(_)) = outer.access
+        && let Ok(state) = kernel.terminal(access)
+    {
+        return state.foreground.filter(|group| *group > 0);
+    }
+    let Root::Session(leader) = scope.root else { return None };
+    let on_it = seen.processes.values().filter(|process| process.session == leader);
+    std::iter::once(leader)
+        .chain(on_it.map(|process| process.pid))
+        .find_map(|pid| read_stat(kernel, pid))
+        .map(|read| read.tpgid)
+        .filter(|group| *group > 0)
+}
+
+fn process_of(pid: Pid, read: stat::Stat) -> Process {
+    Process {
+        pid,
+        start: read.start,
+        ppid: read.ppid,
+        pgrp: read.pgrp,
+        session: read.session,
+        tty: read.tty,
+        tpgid: read.tpgid,
+        comm: read.comm,
+        member: true,
+        children: Vec::new(),
+        signals: None,
+        tracer: 0,
+        fds_visible: true,
+    }
+}
+
+fn task_of(id: TaskId, comm: String, state: TaskState, counter: Counter) -> Task {
+    Task {
+        id,
+        comm,
+        state,
+        runs: counter.runs,
+        cpu: counter.cpu.map(std::time::Duration::from_nanos),
+        since: None,
+    }
+}

@@ -1,0 +1,149 @@
+//! The proof: what can be under way is asked between the passes, then the second pass shows that
+//! every task slept, unwoken, through that instant.
+//!
+//! Pass 1 read each run counter before the call. Pass 2 reads each state letter, which must be `S`,
+//! and then the counter, which must not have moved. A task that ran in between has a higher
+//! counter; one that was woken and has not run yet is TASK_WAKING, which `stat` shows as `R` while
+//! `syscall` still shows the old call. So whatever passes slept at the instant between the passes.
+
+use super::{
+    Counter, Instantaneous, Look, Object, Observation, Pid, Process, Proved, Source, TaskId,
+    TaskState, children_of, counter, foreground_of, objects, read_stat,
+};
+
+impl Look<'_> {
+    /// Asks, between the passes, for everything that may be on its way although all sleep: typed
+    /// input, output of inner terminals, bytes in loopback connections.
+    pub(super) fn queues(&mut self) {
+        if let Some(access) = self.outer_access()
+            && let Some(terminal) = self.observation.terminal.as_mut()
+        {
+            let ready = self.kernel.tty_ready(access).ok();
+            terminal.readable = ready.map(|ready| ready.readable);
+            terminal.writable = ready.map(|ready| ready.writable);
+            terminal.undrained = ready.and_then(|ready| ready.undrained);
+        }
+        for (terminal, way) in self.observation.inner.iter_mut().zip(&self.ways) {
+            let ready = self.kernel.tty_ready(way.slave).ok();
+            terminal.readable = ready.map(|ready| ready.readable);
+            terminal.writable = ready.map(|ready| ready.writable);
+            let (pid, fd) = way.master;
+            terminal.undrained = self.kernel.master_readable(pid, fd).ok();
+        }
+        self.observation.in_flight = self.in_flight();
+    }
+
+    /// Bytes of a loopback connection are handed over by a softirq, so both ends can sleep while
+    /// some are under way.
+    fn in_flight(&mut self) -> bool {
+        let ends: Vec<(Pid, u64, u64)> = self
+            .observation
+            .tasks
+            .iter()
+            .filter_map(|task| match &task.state {
+                TaskState::Blocked(wait) => Some((task.id.pid, wait)),
+                _ => None,
+            })
+            .flat_map(|(pid, wait)| wait.sources.iter().map(move |source| (pid, source)))
+            .filter_map(|(pid, source)| match source {
+                Source::Object { object: Object::Inet { ino, peer, .. }, .. } if *peer != 0 => {
+                    Some((pid, *ino, *peer))
+                }
+                _ => None,
+            })
+            .collect();
+        let Some((pid, ..)) = ends.first() else { return false };
+        let rows = objects::inet_rows(self.kernel, *pid);
+        rows.iter().any(|(_, row)| {
+            let ours = ends.iter().any(|(_, ino, peer)| row.inode == *ino || row.inode == *peer);
+            ours && (row.tx_queue > 0 || row.rx_queue > 0)
+        })
+    }
+
+    /// The second pass.
+    pub(super) fn second_pass(&mut self, foreground: Option<Pid>) {
+        let awake = |state: &TaskState| {
+            matches!(state, TaskState::Runnable | TaskState::Disk { .. })
+        };
+        if self.observation.tasks.iter().any(|task| awake(&task.state)) {
+            self.observation.instant = Instantaneous::NotTried;
+            return;
+        }
+        let tasks: Vec<(TaskId, TaskState)> =
+            self.observation.tasks.iter().map(|task| (task.id, task.state.clone())).collect();
+        let mut counted = !tasks.is_empty();
+        for (task, state) in &tasks {
+            let before = self.walk.counters.get(task).copied().unwrap_or_default();
+            counted &= before.runs.is_some();
+            if !self.slept(*task, state, before) {
+                self.moved = true;
+            }
+        }
+        let processes: Vec<Process> = self.observation.processes.values().cloned().collect();
+        if !self.moved && !processes.iter().all(|process| self.same_family(process)) {
+            self.moved = true;
+        }
+        if foreground_of(&self.looker.scope, self.kernel, &self.observation) != foreground {
+            self.moved = true;
+        }
+        self.observation.instant = match (self.moved, counted) {
+            (true, _) => Instantaneous::Moved,
+            (false, true) => Instantaneous::Proved,
+            (false, false) => Instantaneous::Unavailable,
+        };
+    }
+
+    fn slept(&mut self, task: TaskId, state: &TaskState, before: Counter) -> bool {
+        let Some(letter) = self.letter(task) else { return false };
+        let same = match state {
+            TaskState::Blocked(_) | TaskState::Opaque { .. } => matches!(letter, 'S' | 'D'),
+            TaskState::Stopped { .. } => matches!(letter, 'T' | 't'),
+            TaskState::Zombie => matches!(letter, 'Z' | 'X'),
+            TaskState::Runnable | TaskState::Disk { .. } => false,
+        };
+        same && counter(self.kernel, task).is_ok_and(|after| after.runs == before.runs)
+    }
+
+    fn letter(&mut self, task: TaskId) -> Option<char> {
+        let text = self.kernel.task_file(task, super::TaskFile::Stat).ok()?;
+        super::stat::parse(&text).map(|read| read.state)
+    }
+
+    /// The same threads, children and group as in the first pass?
+    fn same_family(&mut self, process: &Process) -> bool {
+        let threads = self.walk.threads.get(&process.pid).cloned().unwrap_or_default();
+        let Some(read) = read_stat(self.kernel, process.pid) else { return false };
+        if read.pgrp != process.pgrp || read.session != process.session {
+            return false;
+        }
+        // A zombie leader counts as one thread although its others are listed no more.
+        if read.threads != threads.len() && read.state != 'Z' {
+            return false;
+        }
+        match children_of(self.kernel, process.pid, &threads) {
+            Ok(children) => children == process.children,
+            Err(super::ReadError::Gone) => false,
+            Err(_) => true,
+        }
+    }
+
+    /// The observation of a look that ended at a live task.
+    pub(super) fn end_early(self) -> Observation {
+        self.observation
+    }
+
+    /// The observation of a whole look; kept, if it was proved, for the next second pass.
+    pub(super) fn finish(self, foreground: Option<Pid>) -> Observation {
+        if self.observation.instant == Instantaneous::Proved {
+            self.looker.proved = Some(Proved {
+                observation: self.observation.clone(),
+                walk: self.walk,
+                foreground,
+                ways: self.ways,
+            });
+        }
+        let alive = &self.observation.processes;
+        self.looker.known.retain(|pid, _| alive.contains_key(pid));
+        self.observation
+    }
+}

@@ -1,0 +1,186 @@
+//! Who belongs to the job: the walk from a root down the children lists, and the foreground test.
+
+use std::collections::BTreeMap;
+
+use super::{Kernel, Pid, Process, ReadError, TaskFile, TaskId};
+use crate::proc::{children, schedstat, stat, status};
+
+/// Where a job hangs in the process tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Root {
+    /// A session: its leader, and the terminal's foreground group decides who is a member.
+    Session(Pid),
+    /// A process without a terminal: it and all its descendants are members.
+    Tree(Pid),
+}
+
+/// The processes below a root, with the run counters as they were before anything else was read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Walk {
+    pub(super) processes: BTreeMap<Pid, Process>,
+    pub(super) threads: BTreeMap<Pid, Vec<Pid>>,
+    pub(super) counters: BTreeMap<TaskId, Counter>,
+    /// Parents before their children.
+    pub(super) order: Vec<Pid>,
+}
+
+/// What the scheduler counted for a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Counter {
+    /// Times it was put on a CPU.
+    pub(super) runs: Option<u64>,
+    /// CPU time, nanoseconds.
+    pub(super) cpu: Option<u64>,
+}
+
+/// Reads a task's counter: `schedstat`, or where a kernel prints zeros there, the context switches
+/// of `status`.
+pub(super) fn counter(kernel: &mut dyn Kernel, task: TaskId) -> Result<Counter, ReadError> {
+    let first = kernel.task_file(task, TaskFile::Schedstat);
+    if let Ok(text) = &first
+        && let Some(read) = schedstat::parse(text)
+        && read.runs > 0
+    {
+        return Ok(Counter { runs: Some(read.runs), cpu: Some(read.cpu_ns) });
+    }
+    if first == Err(ReadError::Gone) {
+        return Err(ReadError::Gone);
+    }
+    match kernel.task_file(task, TaskFile::Status) {
+        Ok(text) => Ok(Counter { runs: status::parse(&text).map(|read| read.switches), cpu: None }),
+        Err(ReadError::Gone) => Err(ReadError::Gone),
+        Err(_) => Ok(Counter::default()),
+    }
+}
+
+/// The children of a process, all its threads together, sorted.
+///
+/// A child that ends while the kernel walks the list can hide a sibling (proc_pid_task(5)), which
+/// is why the second pass reads it again.
+pub(super) fn children_of(
+    kernel: &mut dyn Kernel,
+    pid: Pid,
+    threads: &[Pid],
+) -> Result<Vec<Pid>, ReadError> {
+    let mut all = Vec::new();
+    for &tid in threads {
+        match kernel.task_file(TaskId { pid, tid }, TaskFile::Children) {
+            Ok(text) => all.extend(children::parse(&text)),
+            Err(ReadError::Gone) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    all.sort_unstable();
+    Ok(all)
+}
+
+impl Walk {
+    /// Walks from `roots` down. What vanishes meanwhile is left out: its parent's counter or
+    /// children list has moved then, and the second pass sees it.
+    pub(super) fn down(kernel: &mut dyn Kernel, roots: &[Pid]) -> Walk {
+        let mut walk = Walk::default();
+        let mut by_parent: Option<BTreeMap<Pid, Vec<Pid>>> = None;
+        let mut open: std::collections::VecDeque<Pid> = roots.iter().copied().collect();
+        while let Some(pid) = open.pop_front() {
+            if walk.processes.contains_key(&pid) {
+                continue;
+            }
+            let Ok(process) = walk.visit(kernel, pid, &mut by_parent) else { continue };
+            open.extend(process.children.iter().copied());
+            walk.processes.insert(pid, process);
+            walk.order.push(pid);
+        }
+        walk
+    }
+
+    fn visit(
+        &mut self,
+        kernel: &mut dyn Kernel,
+        pid: Pid,
+        by_parent: &mut Option<BTreeMap<Pid, Vec<Pid>>>,
+    ) -> Result<Process, ReadError> {
+        let leader = TaskId { pid, tid: pid };
+        let threads = kernel.threads(pid)?;
+        for &tid in &threads {
+            let task = TaskId { pid, tid };
+            if let Ok(read) = counter(kernel, task) {
+                self.counters.insert(task, read);
+            }
+        }
+        let children = match children_of(kernel, pid, &threads) {
+            Ok(children) => children,
+            Err(ReadError::Gone) => return Err(ReadError::Gone),
+            // Without CONFIG_PROC_CHILDREN the parents of all processes tell.
+            Err(_) => by_parent
+                .get_or_insert_with(|| children_by_parent(kernel))
+                .get(&pid)
+                .cloned()
+                .unwrap_or_default(),
+        };
+        let text = kernel.task_file(leader, TaskFile::Stat)?;
+        let read = stat::parse(&text).ok_or(ReadError::Gone)?;
+        self.threads.insert(pid, threads);
+        Ok(Process {
+            pid,
+            start: read.start,
+            ppid: read.ppid,
+            pgrp: read.pgrp,
+            session: read.session,
+            tty: read.tty,
+            tpgid: read.tpgid,
+            comm: read.comm,
+            member: false,
+            children,
+            signals: None,
+            tracer: 0,
+            fds_visible: true,
+        })
+    }
+
+    /// Marks the members: the foreground groups of every session that hangs together with the
+    /// root's through members, and what those started without a terminal.
+    pub(super) fn mark_members(&mut self, root: Root, foreground: Option<Pid>) {
+        let outer = match root {
+            Root::Tree(_) => {
+                self.processes.values_mut().for_each(|process| process.member = true);
+                return;
+            }
+            Root::Session(leader) => self.processes.get(&leader).map_or(leader, |p| p.session),
+        };
+        let mut connected: BTreeMap<Pid, bool> = BTreeMap::from([(outer, true)]);
+        for pid in &self.order {
+            let Some(process) = self.processes.get(pid) else { continue };
+            let session = process.session;
+            let parent = self.processes.get(&process.ppid).is_some_and(|parent| parent.member);
+            let together = *connected.entry(session).or_insert(parent);
+            let front = match (process.tty, foreground) {
+                (Some(_), Some(group)) if session == outer => process.pgrp == group,
+                (Some(_), _) => process.tpgid <= 0 || process.pgrp == process.tpgid,
+                (None, _) => true,
+            };
+            if let Some(process) = self.processes.get_mut(pid) {
+                process.member = together && front;
+            }
+        }
+        // The group in the foreground has ended and the shell has not taken the terminal back yet,
+        // or nobody ever will: what the leader does is the answer.
+        if !self.processes.values().any(|process| process.member)
+            && let Some(leader) = self.order.first().and_then(|pid| self.processes.get_mut(pid))
+        {
+            leader.member = true;
+        }
+    }
+}
+
+/// Children by parent, from the `stat` of every process.
+fn children_by_parent(kernel: &mut dyn Kernel) -> BTreeMap<Pid, Vec<Pid>> {
+    let mut by_parent: BTreeMap<Pid, Vec<Pid>> = BTreeMap::new();
+    for pid in kernel.processes().unwrap_or_default() {
+        let text = kernel.task_file(TaskId { pid, tid: pid }, TaskFile::Stat);
+        if let Some(read) = text.ok().and_then(|text| stat::parse(&text)) {
+            by_parent.entry(read.ppid).or_default().push(pid);
+        }
+    }
+    by_parent.values_mut().for_each(|list| list.sort_unstable());
+    by_parent
+}

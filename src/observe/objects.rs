@@ -1,0 +1,188 @@
+//! What stands behind a descriptor.
+
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+
+use nix::sys::stat::{SFlag, major, makedev, minor};
+
+use super::{FdStat, FileId, Kernel, NetTable, Object, Pid, Protocol, TtyId};
+use crate::proc::{fdinfo, net};
+
+const AT_FDCWD: RawFd = nix::libc::AT_FDCWD;
+/// Major number of the auxiliary tty devices: 5:0 is /dev/tty, 5:2 /dev/ptmx (devices.txt).
+const TTYAUX_MAJOR: u64 = 5;
+/// Majors of Unix98 pty slaves; 256 terminals each.
+const PTS_MAJORS: std::ops::RangeInclusive<u64> = 136..=143;
+/// Majors of consoles and serial lines: tty/ttyS, ttyAMA and the like, ttyUSB, ttyACM, hvc.
+const LINE_MAJORS: [u64; 5] = [4, 204, 188, 166, 229];
+/// Epoll sets nest at most this deep (`EP_MAX_NESTS` in fs/eventpoll.c).
+pub(super) const EPOLL_NESTS: usize = 5;
+
+/// The controlling terminal of a process, as [`resolve`] needs it for `/dev/tty`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Controlling {
+    pub(super) tty: Option<TtyId>,
+}
+
+/// Resolves a descriptor; [`Object::Unknown`] where it cannot be read.
+pub(super) fn resolve(
+    kernel: &mut dyn Kernel,
+    pid: Pid,
+    fd: RawFd,
+    controlling: Controlling,
+) -> Object {
+    match kernel.fd_stat(pid, fd) {
+        Ok(stat) => of_stat(kernel, pid, fd, stat, controlling),
+        Err(_) => Object::Unknown,
+    }
+}
+
+/// Resolves a descriptor whose stat(2) is at hand.
+pub(super) fn of_stat(
+    kernel: &mut dyn Kernel,
+    pid: Pid,
+    fd: RawFd,
+    stat: FdStat,
+    controlling: Controlling,
+) -> Object {
+    let file = FileId { dev: stat.dev, ino: stat.ino };
+    match SFlag::from_bits_truncate(stat.mode & SFlag::S_IFMT.bits()) {
+        SFlag::S_IFIFO => Object::Pipe(file),
+        SFlag::S_IFSOCK => of_socket(kernel, pid, stat.ino),
+        SFlag::S_IFCHR => of_device(kernel, pid, fd, stat, controlling),
+        _ => of_link(kernel, pid, fd, file),
+    }
+}
+
+/// Is this the master side of a pty?
+pub(super) fn is_master(stat: &FdStat) -> bool {
+    SFlag::from_bits_truncate(stat.mode & SFlag::S_IFMT.bits()) == SFlag::S_IFCHR
+        && stat.rdev == makedev(TTYAUX_MAJOR, 2)
+}
+
+fn of_device(
+    kernel: &mut dyn Kernel,
+    pid: Pid,
+    fd: RawFd,
+    stat: FdStat,
+    controlling: Controlling,
+) -> Object {
+    let line = LINE_MAJORS.contains(&major(stat.rdev));
+    match (major(stat.rdev), minor(stat.rdev)) {
+        (TTYAUX_MAJOR, 0) => controlling.tty.map_or(Object::Unknown, Object::Terminal),
+        (TTYAUX_MAJOR, 2) => of_master(kernel, pid, fd, stat),
+        (main, _) if PTS_MAJORS.contains(&main) || line || main == TTYAUX_MAJOR => {
+            Object::Terminal(TtyId { dev: stat.dev, rdev: stat.rdev })
+        }
+        _ if controlling.tty.is_some_and(|tty| tty.rdev == stat.rdev) => {
+            Object::Terminal(TtyId { dev: stat.dev, rdev: stat.rdev })
+        }
+        _ => Object::Other { name: kernel.fd_link(pid, fd).unwrap_or_default() },
+    }
+}
+
+/// A master opened through `/dev/ptmx` shows the device of devtmpfs, one through `/dev/pts/ptmx`
+/// that of its devpts; the slave's own node, as the process names it, tells for both.
+fn of_master(kernel: &mut dyn Kernel, pid: Pid, fd: RawFd, stat: FdStat) -> Object {
+    let Some(index) = kernel.fdinfo(pid, fd).ok().and_then(|text| fdinfo::tty_index(&text)) else {
+        return Object::Unknown;
+    };
+    let rdev = makedev(PTS_MAJORS.start() + u64::from(index) / 256, u64::from(index) % 256);
+    let slave = kernel.path_stat(pid, AT_FDCWD, &format!("/dev/pts/{index}"));
+    let dev = match slave {
+        Ok(slave) if slave.rdev == rdev => slave.dev,
+        _ if stat.dev != 0 && minor(stat.rdev) == 2 => 0,
+        _ => stat.dev,
+    };
+    Object::Master(TtyId { dev, rdev })
+}
+
+fn of_link(kernel: &mut dyn Kernel, pid: Pid, fd: RawFd, file: FileId) -> Object {
+    let Ok(link) = kernel.fd_link(pid, fd) else { return Object::Unknown };
+    let Some(kind) = anonymous(&link) else { return Object::File { file, path: link } };
+    let info = |kernel: &mut dyn Kernel| kernel.fdinfo(pid, fd).unwrap_or_default();
+    match kind {
+        "eventpoll" => Object::Epoll,
+        "io_uring" => Object::Uring,
+        "inotify" | "fanotify" => Object::Inotify,
+        "eventfd" => Object::EventFd { id: fdinfo::eventfd_id(&info(kernel)) },
+        "signalfd" => fdinfo::sigmask(&info(kernel))
+            .map_or(Object::Unknown, |mask| Object::SignalFd { mask }),
+        "timerfd" => fdinfo::timer_left(&info(kernel))
+            .map_or(Object::Unknown, |left| Object::TimerFd { left }),
+        "pidfd" => {
+            fdinfo::pidfd_pid(&info(kernel)).map_or(Object::Unknown, |pid| Object::PidFd { pid })
+        }
+        _ => Object::Other { name: link },
+    }
+}
+
+/// The kind of an anonymous inode: `anon_inode:[eventpoll]`, `anon_inode:inotify`, `pidfd:[812]`
+/// (pidfs, since 6.9).
+fn anonymous(link: &str) -> Option<&str> {
+    if link.starts_with("pidfd:") {
+        return Some("pidfd");
+    }
+    let kind = link.strip_prefix("anon_inode:")?;
+    Some(kind.trim_start_matches('[').trim_end_matches(']'))
+}
+
+fn of_socket(kernel: &mut dyn Kernel, pid: Pid, ino: u64) -> Object {
+    if let Ok(socket) = kernel.unix_socket(pid, ino) {
+        return Object::Unix {
+            ino,
+            peer: socket.peer,
+            listening: socket.listening,
+            name: socket.name,
+        };
+    }
+    of_inet(kernel, pid, ino).unwrap_or(Object::Socket { ino })
+}
+
+const NET_TABLES: [(NetTable, Protocol); 4] = [
+    (NetTable::Tcp, Protocol::Tcp),
+    (NetTable::Tcp6, Protocol::Tcp),
+    (NetTable::Udp, Protocol::Udp),
+    (NetTable::Udp6, Protocol::Udp),
+];
+
+fn of_inet(kernel: &mut dyn Kernel, pid: Pid, ino: u64) -> Option<Object> {
+    let rows = inet_rows(kernel, pid);
+    let (protocol, row) = rows.iter().find(|(_, row)| row.inode == ino)?;
+    let listening = match protocol {
+        Protocol::Tcp => row.is_listening(),
+        Protocol::Udp => row.remote.port() == 0,
+    };
+    let peer = rows
+        .iter()
+        .filter(|_| !listening)
+        .find(|(other, far)| other == protocol && is_pair(row, far))
+        .map_or(0, |(_, far)| far.inode);
+    Some(Object::Inet {
+        ino,
+        protocol: *protocol,
+        local: row.local,
+        remote: row.remote,
+        listening,
+        peer,
+    })
+}
+
+/// The internet sockets in the network namespace of `pid`.
+pub(super) fn inet_rows(kernel: &mut dyn Kernel, pid: Pid) -> Vec<(Protocol, net::Row)> {
+    let mut rows = Vec::new();
+    for (table, protocol) in NET_TABLES {
+        let text = kernel.net_table(pid, table).unwrap_or_default();
+        rows.extend(net::parse(&text).into_iter().map(|row| (protocol, row)));
+    }
+    rows
+}
+
+/// Are these the two ends of one connection? A v4 connection may have a v6 socket on one side.
+fn is_pair(near: &net::Row, far: &net::Row) -> bool {
+    canonical(near.local) == canonical(far.remote) && canonical(near.remote) == canonical(far.local)
+}
+
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
