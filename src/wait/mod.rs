@@ -4,14 +4,26 @@
 //! Numbers become names through the tables of the `syscalls` crate, per architecture
 //! ([`Arch`]), and one decoder ([`decode`]) serves them all by name.
 
+mod args;
 mod decode;
+mod files;
 mod memory;
+mod poll;
+mod restart;
+mod sync;
+mod table;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::time::Duration;
 
 pub use decode::decode;
 pub use memory::{Memory, MemoryError};
+pub use restart::{Restarted, decode_restart, restarted};
 
 /// The system-call convention that a task runs under.
 ///
