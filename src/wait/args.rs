@@ -105,6 +105,14 @@ impl<'m> Args<'m> {
         if self.word(index) == 0 { Timeout::Never } else { Timeout::Some }
     }
 
+    /// A point in time on `CLOCK_MONOTONIC` behind a pointer.
+    pub(super) fn monotonic(&mut self, index: usize) -> Timeout {
+        match self.timespec(index) {
+            Timeout::After(since_boot) => Timeout::Until(since_boot),
+            other => other,
+        }
+    }
+
     fn timeout_at(&mut self, address: u64, length: fn(u64, u64) -> Option<Duration>) -> Timeout {
         if address == 0 {
             return Timeout::Never;

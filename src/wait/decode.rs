@@ -89,7 +89,8 @@ pub(super) fn shape(name: &str, args: &mut Args<'_>) -> Shape {
         "futex_waitv" => (sync::futex_waitv(args), args.deadline(3)),
         "nanosleep" => (Some(Vec::new()), args.timespec(0)),
         "clock_nanosleep" if args.int(1) & libc::TIMER_ABSTIME != 0 => {
-            (Some(Vec::new()), Timeout::Some)
+            let monotonic = args.int(0) == libc::CLOCK_MONOTONIC;
+            (Some(Vec::new()), if monotonic { args.monotonic(2) } else { Timeout::Some })
         }
         "clock_nanosleep" => (Some(Vec::new()), args.timespec(2)),
 
@@ -113,7 +114,7 @@ fn rarer(name: &str, args: &mut Args<'_>) -> Shape {
         "sendfile" | "sendfile64" => (Some(files::from_to(args.int(1), args.int(0))), Never),
         // Which way the data goes depends on which end of the pipe the descriptor is.
         "vmsplice" => {
-            let interest = Interest { read: true, write: true, connect: false };
+            let interest = Interest { read: true, write: true, ..Interest::default() };
             (Some(files::fd(args.int(0), interest)), Never)
         }
         "flock" => (Some(files::lock(args.int(0), LockKind::Flock)), Never),

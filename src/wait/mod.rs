@@ -137,15 +137,17 @@ pub struct Interest {
     pub read: bool,
     /// Room to write.
     pub write: bool,
+    /// Urgent data: `POLLPRI`, the except set of select(2). Typed input never is.
+    pub priority: bool,
     /// The end of a connection attempt: connect(2).
     pub connect: bool,
 }
 
 impl Interest {
     /// Read interest alone.
-    pub const READ: Interest = Interest { read: true, write: false, connect: false };
+    pub const READ: Interest = Interest { read: true, write: false, priority: false, connect: false };
     /// Write interest alone.
-    pub const WRITE: Interest = Interest { read: false, write: true, connect: false };
+    pub const WRITE: Interest = Interest { read: false, write: true, priority: false, connect: false };
     /// Waits for neither: a descriptor that is polled for hang-up or errors only.
     #[must_use]
     pub fn none(self) -> bool {
@@ -186,8 +188,10 @@ pub enum Timeout {
     Never,
     /// For this long from the call's start.
     After(Duration),
-    /// It has a timeout, but which is not known: an absolute one, one whose memory cannot be read,
-    /// or a `restart_syscall` whose former arguments are gone.
+    /// Until this point in time on `CLOCK_MONOTONIC`.
+    Until(Duration),
+    /// It has a timeout, but which is not known: one on a clock that can be set, one whose memory
+    /// cannot be read, or a `restart_syscall` whose former arguments are gone.
     Some,
 }
 
@@ -203,7 +207,7 @@ impl Timeout {
     pub fn duration(self) -> Option<Duration> {
         match self {
             Timeout::After(length) => Some(length),
-            Timeout::Never | Timeout::Some => None,
+            Timeout::Never | Timeout::Until(_) | Timeout::Some => None,
         }
     }
 }

@@ -11,7 +11,7 @@ const POLLFD_SIZE: usize = 8;
 
 // What of a `pollfd`'s events is read and what is write interest. `POLLRDHUP` only asks for the
 // hang-up, which poll(2) reports unasked anyway.
-const READ_EVENTS: i16 = libc::POLLIN | libc::POLLRDNORM | libc::POLLPRI | libc::POLLRDBAND;
+const READ_EVENTS: i16 = libc::POLLIN | libc::POLLRDNORM | libc::POLLRDBAND;
 const WRITE_EVENTS: i16 = libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND;
 
 /// The set of poll(2) and ppoll(2): `(pollfds, nfds, …)`.
@@ -32,6 +32,7 @@ fn pollfd(entry: &[u8]) -> Option<End> {
     let interest = Interest {
         read: events & READ_EVENTS != 0,
         write: events & WRITE_EVENTS != 0,
+        priority: events & libc::POLLPRI != 0,
         connect: false,
     };
     (fd >= 0).then_some(End::Fd { fd, interest })
@@ -81,9 +82,9 @@ impl Select {
         let (read, write, except) = (read?, write?, except?);
         let ends = (0..self.nfds).zip(0..nfds).filter_map(|(fd, bit)| {
             let interest = Interest {
-                // An exceptional condition is urgent data, as POLLPRI is.
-                read: is_set(&read, bit) || is_set(&except, bit),
+                read: is_set(&read, bit),
                 write: is_set(&write, bit),
+                priority: is_set(&except, bit),
                 connect: false,
             };
             (!interest.none()).then_some(End::Fd { fd, interest })

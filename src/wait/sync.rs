@@ -22,11 +22,17 @@ pub(super) fn futex(args: &Args<'_>) -> Option<Vec<End>> {
     }
 }
 
-/// Only `FUTEX_WAIT` counts from now on; the others name a point in time. Operations that do not
-/// wait have another number in this register.
+/// Only `FUTEX_WAIT` counts from now on; the others name a point in time, on `CLOCK_MONOTONIC`
+/// unless the flag or the operation says otherwise (futex(2)). Operations that do not wait have
+/// another number in this register.
 pub(super) fn futex_timeout(args: &mut Args<'_>) -> Timeout {
     match futex_command(args) {
         libc::FUTEX_WAIT => args.timespec(3),
+        libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI2 | libc::FUTEX_WAIT_REQUEUE_PI
+            if args.int(1) & libc::FUTEX_CLOCK_REALTIME == 0 =>
+        {
+            args.monotonic(3)
+        }
         libc::FUTEX_WAIT_BITSET
         | libc::FUTEX_LOCK_PI
         | libc::FUTEX_LOCK_PI2

@@ -12,7 +12,7 @@ use super::{Arch, Call, Children, End, Interest, LockKind, Timeout};
 const X64: Arch = Arch::X86_64;
 const READ: Interest = Interest::READ;
 const WRITE: Interest = Interest::WRITE;
-const CONNECT: Interest = Interest { read: false, write: false, connect: true };
+const CONNECT: Interest = Interest { read: false, write: false, priority: false, connect: true };
 
 fn fd(fd: i32, interest: Interest) -> End {
     End::Fd { fd, interest }
@@ -62,7 +62,7 @@ fn calls_from_one_descriptor_to_another() {
     assert_eq!(x64("copy_file_range", &[3, 0, 4]).ends, ends);
     assert_eq!(x64("tee", &[3, 4]).ends, ends);
     assert_eq!(x64("sendfile", &[4, 3]).ends, ends, "its output comes first");
-    let both = Interest { read: true, write: true, connect: false };
+    let both = Interest { read: true, write: true, priority: false, connect: false };
     assert_eq!(x64("vmsplice", &[3]).ends, [fd(3, both)]);
 }
 

@@ -9,7 +9,7 @@ fn pollfd(fd: i32, events: i16) -> [u8; 8] {
 
 #[test]
 fn interest_by_the_polled_events() {
-    let both = Interest { read: true, write: true, connect: false };
+    let both = Interest { read: true, write: true, priority: false, connect: false };
     let cases = [
         (0x001, READ),
         (0x002, READ),
@@ -86,7 +86,7 @@ fn select_and_pselect6_sets() {
             .put(0x3000, [0b0001_0000, 0b0000_0000])
             .put(0x4000, timespec(1, 500))
     };
-    let both = Interest { read: true, write: true, connect: false };
+    let both = Interest { read: true, write: true, priority: false, connect: false };
     // Descriptor 10's bit is set, but not below nfds.
     let ends = [fd(0, both), fd(4, READ), fd(9, READ)];
     let args = [10, 0x1000, 0x2000, 0x3000, 0x4000];

@@ -1,0 +1,165 @@
+//! What earlier looks tell about a task's timer: does the time move it on, or does it wake, look
+//! round and return to the same wait?
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use crate::graph::TimerRole;
+use crate::observe::{Instant, Observation, Source, Task, TaskId, TaskState, Wait};
+
+/// A wait on the terminal with a timeout at least this long is taken for a wait for input at first
+/// sight: no program that works between its looks at the keyboard looks as seldom as that.
+const LONG_KEY_WAIT: Duration = Duration::from_millis(500);
+/// Beside a task that reads the terminal, a timed futex at least this long is a fallback: the wait
+/// is for another thread (the JVM's cleaners wait 60 s over and over).
+const LONG_FUTEX_WAIT: Duration = Duration::from_secs(5);
+/// Returns to the same wait that make a habit.
+const HABIT: usize = 2;
+/// Returns that are remembered.
+const REMEMBERED: usize = 8;
+/// The share of time a reader may compute and still be one that waits for keys.
+const READER_DUTY: f64 = 0.10;
+/// A reader with a long timeout may redraw much (top, htop).
+const REDRAW_DUTY: f64 = 0.30;
+/// The share of time a task without a terminal may spend on its ticks.
+const TICK_DUTY: f64 = 0.02;
+
+/// The past of the tasks of one job.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    tasks: BTreeMap<TaskId, Past>,
+}
+
+#[derive(Debug, Clone)]
+struct Past {
+    start: u64,
+    shape: Shape,
+    runs: Option<u64>,
+    /// Since when the counter has stood still.
+    since: Instant,
+    /// When the counter was seen moved, and the CPU time used by then.
+    returns: VecDeque<(Instant, Duration)>,
+}
+
+/// A wait without its times: what it means to return to the same one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Shape {
+    call: &'static str,
+    fds: Vec<i32>,
+    others: usize,
+}
+
+impl Shape {
+    fn of(wait: &Wait) -> Shape {
+        let mut fds: Vec<i32> = wait
+            .sources
+            .iter()
+            .filter_map(|source| match source {
+                Source::Object { fd, .. } => Some(*fd),
+                _ => None,
+            })
+            .collect();
+        fds.sort_unstable();
+        let others = wait.sources.len() - fds.len();
+        Shape { call: wait.call, fds, others }
+    }
+}
+
+impl History {
+    /// Takes note of an observation.
+    pub fn record(&mut self, observation: &Observation) {
+        for task in &observation.tasks {
+            let TaskState::Blocked(wait) = &task.state else { continue };
+            let start = observation.processes.get(&task.id.pid).map_or(0, |process| process.start);
+            let shape = Shape::of(wait);
+            let cpu = task.cpu.unwrap_or_default();
+            match self.tasks.get_mut(&task.id) {
+                Some(past) if past.start == start && past.shape == shape => {
+                    if past.runs != task.runs {
+                        past.runs = task.runs;
+                        past.since = observation.at;
+                        past.returns.push_back((observation.at, cpu));
+                        if past.returns.len() > REMEMBERED {
+                            past.returns.pop_front();
+                        }
+                    }
+                }
+                _ => {
+                    let past = Past {
+                        start,
+                        shape,
+                        runs: task.runs,
+                        since: observation.at,
+                        returns: VecDeque::from([(observation.at, cpu)]),
+                    };
+                    self.tasks.insert(task.id, past);
+                }
+            }
+        }
+        if observation.instant != crate::observe::Instantaneous::NotTried {
+            let ids: std::collections::BTreeSet<TaskId> =
+                observation.tasks.iter().map(|task| task.id).collect();
+            self.tasks.retain(|id, _| ids.contains(id));
+        }
+    }
+
+    /// How long a task has been seen asleep without a run in between.
+    #[must_use]
+    pub fn asleep(&self, task: &Task, now: Instant) -> Duration {
+        match self.tasks.get(&task.id) {
+            Some(past) if past.runs == task.runs => now.saturating_sub(past.since),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// What the timer of `task` means.
+    #[must_use]
+    pub fn timer(&self, observation: &Observation, task: &Task) -> TimerRole {
+        let TaskState::Blocked(wait) = &task.state else { return TimerRole::Moves };
+        let duty = self.duty(task);
+        let tick = if reads_terminal(observation, wait) {
+            match wait.timeout.duration() {
+                Some(length) if length >= LONG_KEY_WAIT => duty.is_none_or(|d| d < REDRAW_DUTY),
+                _ => duty.is_some_and(|duty| duty < READER_DUTY),
+            }
+        } else if is_long_futex(wait) && has_reader(observation) {
+            true
+        } else {
+            duty.is_some_and(|duty| duty < TICK_DUTY)
+        };
+        if tick { TimerRole::Tick } else { TimerRole::Moves }
+    }
+
+    /// The share of the time between its returns that a task computed; `None` before a habit shows.
+    fn duty(&self, task: &Task) -> Option<f64> {
+        let past = self.tasks.get(&task.id)?;
+        if past.returns.len() <= HABIT {
+            return None;
+        }
+        let (first, used) = *past.returns.front()?;
+        let (last, total) = *past.returns.back()?;
+        let elapsed = last.saturating_sub(first).as_secs_f64();
+        let computed = total.saturating_sub(used).as_secs_f64();
+        (elapsed > 0.0).then(|| computed / elapsed)
+    }
+}
+
+/// Does the wait end by input on any terminal of the job?
+fn reads_terminal(observation: &Observation, wait: &Wait) -> bool {
+    observation
+        .terminal
+        .iter()
+        .chain(&observation.inner)
+        .any(|terminal| wait.reads(terminal.id).is_some())
+}
+
+fn has_reader(observation: &Observation) -> bool {
+    observation.tasks.iter().any(
+        |task| matches!(&task.state, TaskState::Blocked(wait) if reads_terminal(observation, wait)),
+    )
+}
+
+fn is_long_futex(wait: &Wait) -> bool {
+    wait.sources.iter().all(|source| matches!(source, Source::Futex { .. }))
+        && wait.timeout.duration().is_some_and(|length| length >= LONG_FUTEX_WAIT)
+}

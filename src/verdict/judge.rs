@@ -1,0 +1,209 @@
+//! The judge of one job: keeps what looks leave behind, and turns each observation into a verdict
+//! and into whether that is news.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{
+    By, Decision, Evidence, Exited, History, Kind, Open, Output, Shells, State, Verdict, decide,
+    guess,
+};
+use crate::graph::{Graph, TimerRole};
+use crate::observe::{
+    Instant, Instantaneous, Observation, Task, TaskId, TaskState, Terminal,
+};
+
+/// A job that leaves `input` for less than this, without having been given any, only redraws.
+const REDRAW: Duration = Duration::from_millis(100);
+/// A write to a foreign terminal that sleeps this long is not merely behind its reader.
+const UNDRAINED: Duration = Duration::from_millis(250);
+
+/// Judges one job.
+#[derive(Debug, Clone, Default)]
+pub struct Judge {
+    history: History,
+    shells: Shells,
+    last: Option<Verdict>,
+    /// Counters of opaque tasks, and since when they and the output stand still.
+    counters: BTreeMap<TaskId, Option<u64>>,
+    quiet_since: Instant,
+    /// Since when the job has been away from `input` without news.
+    away_since: Option<Instant>,
+}
+
+/// What an observation comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// It says something that the last one did not.
+    pub news: bool,
+    /// The wait's own end, where it has one: something will happen then without any event.
+    pub ends: Option<Instant>,
+}
+
+impl Judge {
+    /// A judge that has seen nothing; `now` is when the watch (or the command) began.
+    #[must_use]
+    pub fn new(now: Instant) -> Judge {
+        Judge { quiet_since: now, ..Judge::default() }
+    }
+
+    /// Is a task live by itself, whatever the others do? What a look ends at.
+    #[must_use]
+    pub fn is_live(&self, task: &Task) -> bool {
+        match &task.state {
+            TaskState::Runnable | TaskState::Disk { .. } => true,
+            TaskState::Blocked(wait) => {
+                let alone = |source| matches!(source, &crate::observe::Source::Time);
+                wait.sources.iter().all(alone)
+                    && self.history.timer(&Observation::default(), task) == TimerRole::Moves
+            }
+            _ => false,
+        }
+    }
+
+    /// The verdict on an observation. `consumed`: input was given since the last one and is gone.
+    /// `guess_only` keeps the kernel's waits out of it.
+    pub fn judge(
+        &mut self,
+        observation: &Observation,
+        output: Option<&Output>,
+        consumed: bool,
+        guess_only: bool,
+    ) -> Judgement {
+        let now = observation.at;
+        self.history.record(observation);
+        let ran = self.counters_moved(observation);
+        let printed = output.and_then(|output| output.last).unwrap_or_default();
+        if ran {
+            self.quiet_since = now;
+        }
+        self.quiet_since = self.quiet_since.max(printed);
+        let mut observation = std::borrow::Cow::Borrowed(observation);
+        if self.is_behind(&observation) {
+            // Whoever drains the terminal may only be slow: not yet a reason to call it stuck.
+            if let Some(terminal) = observation.to_mut().terminal.as_mut() {
+                terminal.undrained = Some(true);
+            }
+        }
+        let roles: BTreeMap<TaskId, TimerRole> = observation
+            .tasks
+            .iter()
+            .filter(|task| matches!(&task.state, TaskState::Blocked(wait) if wait.is_timed()))
+            .map(|task| (task.id, self.history.timer(&observation, task)))
+            .collect();
+        let role = |task: &Task| roles.get(&task.id).copied().unwrap_or(TimerRole::Moves);
+        let graph = Graph::build(&observation, &role);
+        let decision = match guess_only {
+            true => Decision::Closed { why: "only guesses were asked for".to_owned() },
+            false => decide(&graph, &roles, &mut self.shells, output),
+        };
+        let open = |why, remote| Open {
+            observation: &observation,
+            output,
+            quiet: now.saturating_sub(self.quiet_since),
+            ran,
+            why,
+            remote,
+        };
+        let verdict = match decision {
+            Decision::Verdict(verdict) => verdict,
+            Decision::Closed { why } => guess(&open(&why, false)),
+            Decision::Remote => guess(&open("the other end is on another machine", true)),
+        };
+        let ends = ends(&observation, &verdict);
+        self.settle(verdict, now, consumed, ends)
+    }
+
+    /// The verdict when the job's process has ended.
+    pub fn exited(&mut self, exited: Exited) -> Judgement {
+        let verdict = Verdict {
+            state: State::Exited(exited),
+            exact: true,
+            by: By::Proc,
+            confidence: 1.0,
+            evidence: vec![Evidence::Syscalls],
+            job: Vec::new(),
+        };
+        self.last = Some(verdict.clone());
+        Judgement { verdict, news: true, ends: None }
+    }
+
+    /// The last verdict.
+    #[must_use]
+    pub fn last(&self) -> Option<&Verdict> {
+        self.last.as_ref()
+    }
+
+    fn settle(
+        &mut self,
+        verdict: Verdict,
+        now: Instant,
+        consumed: bool,
+        ends: Option<Instant>,
+    ) -> Judgement {
+        if consumed {
+            self.away_since = None;
+        }
+        let Some(last) = &self.last else {
+            self.last = Some(verdict.clone());
+            return Judgement { verdict, news: true, ends };
+        };
+        let leaves = last.waits_for_input() && matches!(verdict.state, State::Running(_));
+        if leaves && !consumed {
+            let since = *self.away_since.get_or_insert(now);
+            if now.saturating_sub(since) < REDRAW {
+                let held = last.clone();
+                return Judgement { verdict: held, news: false, ends: Some(since + REDRAW) };
+            }
+        }
+        self.away_since = None;
+        let news = (consumed && verdict.waits_for_input()) || differs(last, &verdict);
+        self.last = Some(verdict.clone());
+        Judgement { verdict, news, ends }
+    }
+
+    fn counters_moved(&mut self, observation: &Observation) -> bool {
+        let now: BTreeMap<TaskId, Option<u64>> =
+            observation.tasks.iter().map(|task| (task.id, task.runs)).collect();
+        let moved = self.counters != now || observation.instant == Instantaneous::Moved;
+        self.counters = now;
+        moved
+    }
+
+    fn is_behind(&self, observation: &Observation) -> bool {
+        let stuck = |terminal: &Terminal| {
+            terminal.writable == Some(false) && terminal.undrained.is_none()
+        };
+        observation.terminal.as_ref().is_some_and(stuck)
+            && !observation
+                .tasks
+                .iter()
+                .any(|task| self.history.asleep(task, observation.at) >= UNDRAINED)
+    }
+}
+
+/// When the reader's own wait ends by the time.
+fn ends(observation: &Observation, verdict: &Verdict) -> Option<Instant> {
+    let timeout = verdict.input()?.timeout?;
+    let length = Duration::try_from_secs_f64(timeout).ok()?;
+    observation.at.checked_add(length)
+}
+
+/// Is the new verdict worth a line? What a live job waits on changes all the time and is none.
+fn differs(old: &Verdict, new: &Verdict) -> bool {
+    match (&old.state, &new.state) {
+        (State::Running(old), State::Running(new)) => old.accepts_input != new.accepts_input,
+        (State::Prompt(a), State::Prompt(b)) | (State::Input(a), State::Input(b)) => {
+            let screen = a.kind == Kind::Screen && b.kind == Kind::Screen;
+            a.kind != b.kind
+                || a.reader.as_ref().map(|reader| reader.pid)
+                    != b.reader.as_ref().map(|reader| reader.pid)
+                || a.exclusive != b.exclusive
+                || (a.prompt != b.prompt && !screen)
+                || old.exact != new.exact
+        }
+        (a, b) => a != b,
+    }
+}
