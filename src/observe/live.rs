@@ -1,0 +1,213 @@
+//! The running kernel.
+
+mod files;
+mod terminals;
+
+use std::os::fd::RawFd;
+
+use nix::errno::Errno;
+
+use super::{
+    FdStat, FileId, Instant, Kernel, NetTable, Pid, ReadError, TaskFile, TaskId, TtyAccess,
+    TtyReady, TtyState, UnixSocket,
+};
+use crate::proc::Reader;
+use crate::proc::reader::{Kept, whole};
+use crate::sys::unix_diag::UnixDiag;
+use crate::sys::{clock, memory, stat};
+use crate::wait::Arch;
+
+/// More than any array of descriptors or strings that a call waits on; what asks for more comes
+/// from a process that wants to hurt the watcher.
+const MOST_MEMORY: usize = 16 << 20;
+
+/// The kernel that runs, through `/proc` and a few system calls. It only reads: nothing watched is
+/// stopped, signalled or interrupted by any of its answers.
+#[derive(Debug)]
+pub struct Live {
+    reader: Reader,
+    buffer: Vec<u8>,
+    unix: Option<Unix>,
+}
+
+/// sock_diag(7) answers for one network namespace.
+#[derive(Debug)]
+struct Unix {
+    namespace: FileId,
+    diag: Result<UnixDiag, ReadError>,
+}
+
+impl Live {
+    /// Keeps the hot files of as many tasks open as suits a single terminal: 256.
+    #[must_use]
+    pub fn new() -> Live {
+        Live::with_kept_tasks(256)
+    }
+
+    /// Keeps the hot files of at most so many tasks open, and never more than a quarter of the
+    /// descriptors that this process may have.
+    #[must_use]
+    pub fn with_kept_tasks(most: usize) -> Live {
+        Live { reader: Reader::new(most), buffer: Vec::new(), unix: None }
+    }
+
+    fn kept(&mut self, task: TaskId, file: Kept) -> nix::Result<String> {
+        self.reader.read(task.pid, task.tid, file, &mut self.buffer)?;
+        Ok(self.text())
+    }
+
+    fn whole(&mut self, path: &str) -> nix::Result<String> {
+        whole(path, &mut self.buffer)?;
+        Ok(self.text())
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.buffer).into_owned()
+    }
+
+    fn unix_diag(&mut self) -> Result<&mut Unix, ReadError> {
+        if self.unix.is_none() {
+            let namespace = files::net_namespace("thread-self")?;
+            self.unix = Some(Unix { namespace, diag: UnixDiag::open().map_err(ReadError::from) });
+        }
+        self.unix.as_mut().ok_or(ReadError::Unsupported)
+    }
+}
+
+impl Default for Live {
+    fn default() -> Live {
+        Live::new()
+    }
+}
+
+impl Kernel for Live {
+    fn now(&mut self) -> Instant {
+        clock::monotonic()
+    }
+
+    fn processes(&mut self) -> Result<Vec<Pid>, ReadError> {
+        files::numbers("/proc").map_err(ReadError::from)
+    }
+
+    fn threads(&mut self, pid: Pid) -> Result<Vec<Pid>, ReadError> {
+        let threads = files::numbers(&format!("/proc/{pid}/task"))?;
+        // A directory that was opened before its process ended lists nothing.
+        if threads.is_empty() { Err(ReadError::Gone) } else { Ok(threads) }
+    }
+
+    fn task_file(&mut self, task: TaskId, file: TaskFile) -> Result<String, ReadError> {
+        let TaskId { pid, tid } = task;
+        let answer = match file {
+            TaskFile::Syscall => self.kept(task, Kept::Syscall),
+            TaskFile::Stat => self.kept(task, Kept::Stat),
+            TaskFile::Schedstat => self.kept(task, Kept::Schedstat),
+            TaskFile::Children => self.kept(task, Kept::Children),
+            TaskFile::Status => self.whole(&format!("/proc/{pid}/task/{tid}/status")),
+            TaskFile::Wchan => self.whole(&format!("/proc/{pid}/task/{tid}/wchan")),
+            TaskFile::Sched => self.whole(&format!("/proc/{pid}/task/{tid}/sched")),
+            TaskFile::Cmdline => self.whole(&format!("/proc/{pid}/cmdline")),
+            TaskFile::Maps => self.whole(&format!("/proc/{pid}/maps")),
+        };
+        answer.map_err(|errno| files::refusal(errno, &format!("/proc/{pid}/task/{tid}")))
+    }
+
+    fn arch(&mut self, pid: Pid) -> Result<Arch, ReadError> {
+        files::arch(pid)
+    }
+
+    fn fds(&mut self, pid: Pid) -> Result<Vec<RawFd>, ReadError> {
+        let directory = format!("/proc/{pid}/fd");
+        files::numbers(&directory).map_err(|errno| files::refusal(errno, &format!("/proc/{pid}")))
+    }
+
+    fn fd_stat(&mut self, pid: Pid, fd: RawFd) -> Result<FdStat, ReadError> {
+        files::fd_stat(pid, fd).map_err(|errno| files::fd_refusal(errno, pid, "fd"))
+    }
+
+    fn fd_link(&mut self, pid: Pid, fd: RawFd) -> Result<String, ReadError> {
+        nix::fcntl::readlink(files::fd_path(pid, fd).as_str())
+            .map(|link| link.to_string_lossy().into_owned())
+            .map_err(|errno| files::fd_refusal(errno, pid, "fd"))
+    }
+
+    fn fdinfo(&mut self, pid: Pid, fd: RawFd) -> Result<String, ReadError> {
+        self.whole(&format!("/proc/{pid}/fdinfo/{fd}"))
+            .map_err(|errno| files::fd_refusal(errno, pid, "fdinfo"))
+    }
+
+    fn memory(&mut self, task: TaskId, address: u64, length: usize) -> Result<Vec<u8>, ReadError> {
+        // Cut short it would look like the end of a mapping.
+        if length > MOST_MEMORY {
+            return Err(ReadError::Errno(libc::E2BIG));
+        }
+        let mut bytes = vec![0; length];
+        let read = memory::read(task.tid, address, &mut bytes)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
+    fn path_stat(&mut self, pid: Pid, dirfd: RawFd, path: &str) -> Result<FdStat, ReadError> {
+        Ok(files::path_stat(pid, dirfd, path)?)
+    }
+
+    fn locks(&mut self) -> Result<String, ReadError> {
+        self.whole("/proc/locks").map_err(|errno| files::refusal(errno, "/proc"))
+    }
+
+    fn net_table(&mut self, pid: Pid, table: NetTable) -> Result<String, ReadError> {
+        let table = match table {
+            NetTable::Tcp => "tcp",
+            NetTable::Tcp6 => "tcp6",
+            NetTable::Udp => "udp",
+            NetTable::Udp6 => "udp6",
+        };
+        self.whole(&format!("/proc/{pid}/net/{table}"))
+            .map_err(|errno| files::refusal(errno, &format!("/proc/{pid}")))
+    }
+
+    fn unix_socket(&mut self, pid: Pid, ino: u64) -> Result<UnixSocket, ReadError> {
+        let namespace = files::net_namespace(&pid.to_string())?;
+        let unix = self.unix_diag()?;
+        if unix.namespace != namespace {
+            return Err(ReadError::Unsupported);
+        }
+        let answer = unix.diag.as_mut().map_err(|error| *error)?.query(ino)?;
+        Ok(UnixSocket {
+            peer: u64::from(answer.peer),
+            listening: answer.listening,
+            name: answer.name,
+        })
+    }
+
+    fn terminal(&mut self, access: TtyAccess) -> Result<TtyState, ReadError> {
+        Ok(terminals::state(access)?)
+    }
+
+    fn tty_ready(&mut self, access: TtyAccess) -> Result<TtyReady, ReadError> {
+        Ok(terminals::ready(access)?)
+    }
+
+    fn master_readable(&mut self, pid: Pid, fd: RawFd) -> Result<bool, ReadError> {
+        Ok(terminals::master_readable(pid, fd)?)
+    }
+}
+
+impl From<stat::Stat> for FileId {
+    fn from(stat: stat::Stat) -> FileId {
+        FileId { dev: stat.dev, ino: stat.ino }
+    }
+}
+
+impl From<Errno> for ReadError {
+    fn from(errno: Errno) -> ReadError {
+        match errno {
+            // EBADF: pidfd_getfd(2) of a descriptor that was closed.
+            Errno::ENOENT | Errno::ESRCH | Errno::EBADF => ReadError::Gone,
+            Errno::EACCES | Errno::EPERM => ReadError::Denied,
+            Errno::ENOSYS | Errno::EOPNOTSUPP | Errno::EPROTONOSUPPORT | Errno::EAFNOSUPPORT => {
+                ReadError::Unsupported
+            }
+            other => ReadError::Errno(other as i32),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `/proc/PID/status`, proc_pid_status(5).
+
+/// The fields that matter here. A field that an older kernel or a sandbox leaves out is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Status {
+    /// Who traces it, 0 for nobody.
+    pub tracer: i32,
+    /// Its real user.
+    pub uid: u32,
+    /// Its effective user.
+    pub euid: u32,
+    /// `SigPnd`: signals pending for the thread, bit `n - 1` for signal `n`.
+    pub pending: u64,
+    /// `ShdPnd`: signals pending for the process.
+    pub shared_pending: u64,
+    /// `SigBlk`.
+    pub blocked: u64,
+    /// `SigIgn`.
+    pub ignored: u64,
+    /// `SigCgt`.
+    pub caught: u64,
+    /// Voluntary and other context switches together: stands in for the run counter of
+    /// `schedstat` where that is not kept.
+    pub switches: u64,
+}
+
+impl Status {
+    /// Parses the file; `None` when it ends before the signal masks.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Status> {
+        let mut status = Status::default();
+        let mut complete = false;
+        // A newline in a name is escaped, so every line is the kernel's own.
+        for line in text.split_inclusive('\n') {
+            let Some((key, value)) = line.strip_suffix('\n').and_then(|line| line.split_once(':'))
+            else {
+                continue;
+            };
+            let value = value.trim_ascii_start();
+            match key {
+                "TracerPid" => status.tracer = value.parse().ok()?,
+                "Uid" => (status.uid, status.euid) = users(value)?,
+                "SigPnd" => status.pending = mask(value)?,
+                "ShdPnd" => status.shared_pending = mask(value)?,
+                "SigBlk" => status.blocked = mask(value)?,
+                "SigIgn" => status.ignored = mask(value)?,
+                "SigCgt" => {
+                    status.caught = mask(value)?;
+                    complete = true;
+                }
+                "voluntary_ctxt_switches" | "nonvoluntary_ctxt_switches" => {
+                    status.switches = status.switches.saturating_add(value.parse().ok()?);
+                }
+                _ => {}
+            }
+        }
+        complete.then_some(status)
+    }
+}
+
+fn users(value: &str) -> Option<(u32, u32)> {
+    let mut ids = value.split('\t').map(str::parse);
+    Some((ids.next()?.ok()?, ids.next()?.ok()?))
+}
+
+pub(super) fn mask(value: &str) -> Option<u64> {
+    u64::from_str_radix(value, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "Name:\tTracerPid:\\n9\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t6246\n\
+        TracerPid:\t812\nUid:\t1000\t0\t0\t0\nGroups:\t \nSigQ:\t0/96365\n\
+        SigPnd:\t0000000000000000\nShdPnd:\t0000000000010000\nSigBlk:\t0000000000000004\n\
+        SigIgn:\t0000000001001000\nSigCgt:\tffffffff00000002\nCapInh:\t0000000000000000\n\
+        voluntary_ctxt_switches:\t106\nnonvoluntary_ctxt_switches:\t4\n";
+
+    #[test]
+    fn a_process() {
+        let expected = Status {
+            tracer: 812,
+            uid: 1000,
+            euid: 0,
+            pending: 0,
+            shared_pending: 0x10000,
+            blocked: 4,
+            ignored: 0x100_1000,
+            caught: 0xffff_ffff_0000_0002,
+            switches: 110,
+        };
+        assert_eq!(Status::parse(TEXT), Some(expected));
+    }
+
+    #[test]
+    fn refuses_what_is_cut_off() {
+        let end = TEXT.find("\nCapInh").unwrap_or_default();
+        for length in 0..=end {
+            assert_eq!(Status::parse(&TEXT[..length]), None, "{length}");
+        }
+        assert_eq!(Status::parse(&TEXT.replace("812", "8120000000000")), None);
+    }
+}
