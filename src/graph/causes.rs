@@ -148,6 +148,9 @@ fn of_object(
 /// master. A write waits for the terminal's other side to take what was written.
 fn of_terminal(index: &Index<'_>, task: &Task, tty: TtyId, interest: Interest) -> Cause {
     let outer = index.is_outer(tty);
+    if interest.priority && !interest.read && !interest.write {
+        return Cause::Nothing(None);
+    }
     if interest.read && outer {
         return Cause::User;
     }

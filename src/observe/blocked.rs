@@ -5,17 +5,25 @@ use std::os::fd::RawFd;
 
 use nix::sys::stat::SFlag;
 
+use super::members::Identity;
 use super::objects::{self, Controlling, EPOLL_NESTS};
 use super::{
-    FileId, Kernel, Object, Opacity, Pid, ReadError, Source, TaskFile, TaskId, TaskState, Wait,
+    FdStat, FileId, Kernel, Object, Opacity, Pid, ReadError, Source, TaskFile, TaskId, TaskState,
+    Wait,
 };
-use crate::proc::{fdinfo, locks, maps, stat, syscall};
+use crate::proc::locks::{Lock, locks};
+use crate::proc::{Syscall, fdinfo, maps};
 use crate::wait::{
     self, Arch, Call, Children, End, Interest, Memory, MemoryError, Registers, Timeout,
 };
 
 /// Call names of `restart_syscall`, which stands for another call after a stop.
 const RESTART: &str = "restart_syscall";
+
+// What of an epoll entry's events is read, write and urgent interest: epoll_ctl(2).
+const EPOLL_READ: u32 = (libc::EPOLLIN | libc::EPOLLRDNORM | libc::EPOLLRDBAND) as u32;
+const EPOLL_WRITE: u32 = (libc::EPOLLOUT | libc::EPOLLWRNORM | libc::EPOLLWRBAND) as u32;
+const EPOLL_PRIORITY: u32 = libc::EPOLLPRI as u32;
 
 /// Reads tasks of one process; the convention of its calls is found once.
 pub(super) struct Reading<'k> {
@@ -31,8 +39,7 @@ impl Reading<'_> {
         controlling: Controlling,
         former: Option<&Wait>,
     ) -> Result<(String, TaskState), ReadError> {
-        let text = self.kernel.task_file(task, TaskFile::Stat)?;
-        let read = stat::parse(&text).ok_or(ReadError::Gone)?;
+        let read = Identity::read(self.kernel, task)?;
         let state = self.by_letter(task, read.state, controlling, former)?;
         Ok((read.comm, state))
     }
@@ -40,18 +47,18 @@ impl Reading<'_> {
     fn by_letter(
         &mut self,
         task: TaskId,
-        letter: char,
+        letter: u8,
         controlling: Controlling,
         former: Option<&Wait>,
     ) -> Result<TaskState, ReadError> {
         match letter {
-            'Z' | 'X' => Ok(TaskState::Zombie),
-            'R' => Ok(TaskState::Runnable),
-            'T' | 't' => Ok(TaskState::Stopped {
-                traced: letter == 't',
+            b'Z' | b'X' => Ok(TaskState::Zombie),
+            b'R' => Ok(TaskState::Runnable),
+            b'T' | b't' => Ok(TaskState::Stopped {
+                traced: letter == b't',
                 wait: self.blocked(task, controlling, former).ok().flatten(),
             }),
-            'D' => self.uninterruptible(task, controlling),
+            b'D' => self.uninterruptible(task, controlling),
             _ => match self.blocked(task, controlling, former) {
                 Ok(Some(wait)) => Ok(TaskState::Blocked(wait)),
                 Ok(None) => Ok(TaskState::Runnable),
@@ -85,12 +92,11 @@ impl Reading<'_> {
         former: Option<&Wait>,
     ) -> Result<Option<Wait>, ReadError> {
         let text = self.kernel.task_file(task, TaskFile::Syscall)?;
-        let registers = match syscall::parse(&text) {
-            Some(syscall::Syscall::Call(registers)) => registers,
-            Some(syscall::Syscall::Running) => return Ok(None),
-            // Stopped, or woken, outside of any call.
-            Some(syscall::Syscall::NotInCall) => return Ok(None),
-            Some(syscall::Syscall::KernelThread) | None => return Err(ReadError::Unsupported),
+        let registers = match Syscall::parse(&text) {
+            Some(Syscall::Call(registers)) => registers,
+            // Not in a call: stopped, or woken, in user mode.
+            Some(Syscall::Running | Syscall::NotInCall) => return Ok(None),
+            Some(Syscall::KernelThread) | None => return Err(ReadError::Unsupported),
         };
         let arch = self.arch(task.pid)?;
         let call = self.decode(task, arch, registers);
@@ -133,7 +139,11 @@ impl Reading<'_> {
         for end in call.ends {
             self.end(task, end, controlling, call.name, &mut sources);
         }
-        Wait { call: call.name, sources, timeout: call.timeout }
+        let timeout = match call.timeout {
+            Timeout::Until(at) => Timeout::After(at.saturating_sub(self.kernel.now())),
+            other => other,
+        };
+        Wait { call: call.name, sources, timeout }
     }
 
     fn end(
@@ -158,10 +168,9 @@ impl Reading<'_> {
             End::Uring { fd } => self.uring(pid, fd, controlling, sources),
             End::Child(Children::PidFd(fd)) => sources.push(self.pidfd(pid, fd)),
             End::Child(children) => sources.push(Source::Child(children)),
-            End::Futex { addr, private } => sources.push(Source::Futex {
-                addr,
-                private: private || self.is_private(pid, addr),
-            }),
+            End::Futex { addr, private } => {
+                sources.push(Source::Futex { addr, private: private || self.is_private(pid, addr) })
+            }
             End::Lock { fd, kind } => sources.push(self.lock(pid, fd, kind)),
             End::Open { path, dirfd, .. } => sources.push(self.open(pid, dirfd, path)),
             End::Signal { set } => sources.push(Source::Signal { set }),
@@ -185,7 +194,7 @@ impl Reading<'_> {
             return;
         };
         for entry in fdinfo::epoll_entries(&text) {
-            let Some(number) = self.same_file(pid, entry.fd, entry.ino) else {
+            let Some(number) = self.same_file(pid, &entry) else {
                 sources.push(Source::Unknown { what: "epoll entry".to_owned() });
                 continue;
             };
@@ -195,8 +204,9 @@ impl Reading<'_> {
                 continue;
             }
             let interest = Interest {
-                read: entry.reads(),
-                write: entry.writes(),
+                read: entry.events & EPOLL_READ != 0,
+                write: entry.events & EPOLL_WRITE != 0,
+                priority: entry.events & EPOLL_PRIORITY != 0,
                 connect: false,
             };
             sources.push(Source::Object { fd: number, interest, object });
@@ -207,33 +217,28 @@ impl Reading<'_> {
     }
 
     /// The descriptor that has this inode: the one named, or another one (dup(2), then close(2)).
-    fn same_file(&mut self, pid: Pid, fd: RawFd, ino: Option<u64>) -> Option<RawFd> {
-        let Some(ino) = ino else { return Some(fd) };
-        if self.kernel.fd_stat(pid, fd).is_ok_and(|stat| stat.ino == ino) {
-            return Some(fd);
+    fn same_file(&mut self, pid: Pid, entry: &fdinfo::EpollEntry) -> Option<RawFd> {
+        if entry.ino == 0 {
+            return Some(entry.fd);
+        }
+        let same = |stat: FdStat| stat.ino == entry.ino && stat.dev == entry.dev;
+        if self.kernel.fd_stat(pid, entry.fd).is_ok_and(same) {
+            return Some(entry.fd);
         }
         let all = self.kernel.fds(pid).ok()?;
-        all.into_iter().find(|&other| {
-            self.kernel.fd_stat(pid, other).is_ok_and(|stat| stat.ino == ino)
-        })
+        all.into_iter().find(|&other| self.kernel.fd_stat(pid, other).is_ok_and(same))
     }
 
     /// What an io_uring has pending. The kernel shows polls (`PollList`) with the operation, not
     /// the file; any other request is not shown at all. So this is opaque unless nothing can be
     /// pending, and never a guess.
-    fn uring(
-        &mut self,
-        pid: Pid,
-        fd: RawFd,
-        controlling: Controlling,
-        sources: &mut Vec<Source>,
-    ) {
+    fn uring(&mut self, pid: Pid, fd: RawFd, controlling: Controlling, sources: &mut Vec<Source>) {
         let _ = (pid, fd, controlling);
         sources.push(Source::Unknown { what: "io_uring".to_owned() });
     }
 
     fn pidfd(&mut self, pid: Pid, fd: RawFd) -> Source {
-        match self.kernel.fdinfo(pid, fd).ok().and_then(|text| fdinfo::pidfd_pid(&text)) {
+        match self.kernel.fdinfo(pid, fd).ok().and_then(|text| fdinfo::pid(&text)) {
             Some(child) => Source::Child(Children::PidFd(child)),
             None => Source::Unknown { what: "pidfd".to_owned() },
         }
@@ -242,7 +247,7 @@ impl Reading<'_> {
     /// Without FUTEX_PRIVATE_FLAG (pthread_join of older C libraries waits so) the mapping decides.
     fn is_private(&mut self, pid: Pid, addr: u64) -> bool {
         let text = self.kernel.task_file(TaskId { pid, tid: pid }, TaskFile::Maps);
-        text.is_ok_and(|text| maps::is_shared(&text, addr) == Some(false))
+        text.is_ok_and(|text| maps::at(&text, addr).is_some_and(|mapping| !mapping.shared))
     }
 
     fn lock(&mut self, pid: Pid, fd: RawFd, kind: wait::LockKind) -> Source {
@@ -251,7 +256,11 @@ impl Reading<'_> {
         };
         let file = FileId { dev: stat.dev, ino: stat.ino };
         let path = self.kernel.fd_link(pid, fd).unwrap_or_default();
-        let holder = self.kernel.locks().ok().and_then(|text| locks::holder(&text, kind, file));
+        let holds = |lock: &Lock| {
+            !lock.blocked && lock.kind == kind && (lock.dev, lock.ino) == (file.dev, file.ino)
+        };
+        let table = self.kernel.locks().unwrap_or_default();
+        let holder = locks(&table).find(holds).and_then(|lock| lock.pid);
         Source::Lock { kind, file, path, holder }
     }
 
@@ -302,8 +311,7 @@ impl Wait {
             || self.sources.iter().any(|source| {
                 matches!(
                     source,
-                    Source::Time
-                        | Source::Object { object: Object::TimerFd { left: Some(_) }, .. }
+                    Source::Time | Source::Object { object: Object::TimerFd { left: Some(_) }, .. }
                 )
             })
     }

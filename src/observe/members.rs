@@ -1,9 +1,10 @@
 //! Who belongs to the job: the walk from a root down the children lists, and the foreground test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use super::{Kernel, Pid, Process, ReadError, TaskFile, TaskId};
-use crate::proc::{children, schedstat, stat, status};
+use crate::proc::{Schedstat, Stat, Status, children};
 
 /// Where a job hangs in the process tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +25,64 @@ pub(super) struct Walk {
     pub(super) order: Vec<Pid>,
 }
 
+/// What proc_pid_stat(5) says of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) comm: String,
+    /// The state letter.
+    pub(super) state: u8,
+    pub(super) ppid: Pid,
+    pub(super) pgrp: Pid,
+    pub(super) session: Pid,
+    pub(super) tty: Option<u64>,
+    pub(super) tpgid: Pid,
+    pub(super) threads: usize,
+    pub(super) start: u64,
+}
+
+impl Identity {
+    pub(super) fn read(kernel: &mut dyn Kernel, task: TaskId) -> Result<Identity, ReadError> {
+        let text = kernel.task_file(task, TaskFile::Stat)?;
+        let stat = Stat::parse(&text).ok_or(ReadError::Gone)?;
+        Ok(Identity {
+            comm: stat.comm.into_owned(),
+            state: stat.state,
+            ppid: stat.ppid,
+            pgrp: stat.pgrp,
+            session: stat.session,
+            tty: (stat.tty != 0).then_some(stat.tty),
+            tpgid: stat.tpgid,
+            threads: usize::try_from(stat.threads).unwrap_or(0),
+            start: stat.start,
+        })
+    }
+
+    pub(super) fn into_process(self, pid: Pid) -> Process {
+        Process {
+            pid,
+            start: self.start,
+            ppid: self.ppid,
+            pgrp: self.pgrp,
+            session: self.session,
+            tty: self.tty,
+            tpgid: self.tpgid,
+            comm: self.comm,
+            member: false,
+            children: Vec::new(),
+            signals: None,
+            tracer: 0,
+            fds_visible: true,
+        }
+    }
+}
+
 /// What the scheduler counted for a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counter {
     /// Times it was put on a CPU.
     pub(super) runs: Option<u64>,
-    /// CPU time, nanoseconds.
-    pub(super) cpu: Option<u64>,
+    /// CPU time.
+    pub(super) cpu: Option<Duration>,
 }
 
 /// Reads a task's counter: `schedstat`, or where a kernel prints zeros there, the context switches
@@ -38,16 +90,16 @@ pub(super) struct Counter {
 pub(super) fn counter(kernel: &mut dyn Kernel, task: TaskId) -> Result<Counter, ReadError> {
     let first = kernel.task_file(task, TaskFile::Schedstat);
     if let Ok(text) = &first
-        && let Some(read) = schedstat::parse(text)
-        && read.runs > 0
+        && let Some(read) = Schedstat::parse(text)
+        && read.counts()
     {
-        return Ok(Counter { runs: Some(read.runs), cpu: Some(read.cpu_ns) });
+        return Ok(Counter { runs: Some(read.runs), cpu: Some(read.cpu) });
     }
     if first == Err(ReadError::Gone) {
         return Err(ReadError::Gone);
     }
     match kernel.task_file(task, TaskFile::Status) {
-        Ok(text) => Ok(Counter { runs: status::parse(&text).map(|read| read.switches), cpu: None }),
+        Ok(text) => Ok(Counter { runs: Status::parse(&text).map(|read| read.switches), cpu: None }),
         Err(ReadError::Gone) => Err(ReadError::Gone),
         Err(_) => Ok(Counter::default()),
     }
@@ -65,7 +117,7 @@ pub(super) fn children_of(
     let mut all = Vec::new();
     for &tid in threads {
         match kernel.task_file(TaskId { pid, tid }, TaskFile::Children) {
-            Ok(text) => all.extend(children::parse(&text)),
+            Ok(text) => all.extend(children(&text)),
             Err(ReadError::Gone) => {}
             Err(error) => return Err(error),
         }
@@ -80,7 +132,7 @@ impl Walk {
     pub(super) fn down(kernel: &mut dyn Kernel, roots: &[Pid]) -> Walk {
         let mut walk = Walk::default();
         let mut by_parent: Option<BTreeMap<Pid, Vec<Pid>>> = None;
-        let mut open: std::collections::VecDeque<Pid> = roots.iter().copied().collect();
+        let mut open: VecDeque<Pid> = roots.iter().copied().collect();
         while let Some(pid) = open.pop_front() {
             if walk.processes.contains_key(&pid) {
                 continue;
@@ -117,24 +169,9 @@ impl Walk {
                 .cloned()
                 .unwrap_or_default(),
         };
-        let text = kernel.task_file(leader, TaskFile::Stat)?;
-        let read = stat::parse(&text).ok_or(ReadError::Gone)?;
+        let identity = Identity::read(kernel, leader)?;
         self.threads.insert(pid, threads);
-        Ok(Process {
-            pid,
-            start: read.start,
-            ppid: read.ppid,
-            pgrp: read.pgrp,
-            session: read.session,
-            tty: read.tty,
-            tpgid: read.tpgid,
-            comm: read.comm,
-            member: false,
-            children,
-            signals: None,
-            tracer: 0,
-            fds_visible: true,
-        })
+        Ok(Process { children, ..identity.into_process(pid) })
     }
 
     /// Marks the members: the foreground groups of every session that hangs together with the
@@ -176,8 +213,7 @@ impl Walk {
 fn children_by_parent(kernel: &mut dyn Kernel) -> BTreeMap<Pid, Vec<Pid>> {
     let mut by_parent: BTreeMap<Pid, Vec<Pid>> = BTreeMap::new();
     for pid in kernel.processes().unwrap_or_default() {
-        let text = kernel.task_file(TaskId { pid, tid: pid }, TaskFile::Stat);
-        if let Some(read) = text.ok().and_then(|text| stat::parse(&text)) {
+        if let Ok(read) = Identity::read(kernel, TaskId { pid, tid: pid }) {
             by_parent.entry(read.ppid).or_default().push(pid);
         }
     }

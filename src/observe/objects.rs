@@ -70,7 +70,7 @@ fn of_device(
     let line = LINE_MAJORS.contains(&major(stat.rdev));
     match (major(stat.rdev), minor(stat.rdev)) {
         (TTYAUX_MAJOR, 0) => controlling.tty.map_or(Object::Unknown, Object::Terminal),
-        (TTYAUX_MAJOR, 2) => of_master(kernel, pid, fd, stat),
+        (TTYAUX_MAJOR, 2) => of_master(kernel, pid, fd),
         (main, _) if PTS_MAJORS.contains(&main) || line || main == TTYAUX_MAJOR => {
             Object::Terminal(TtyId { dev: stat.dev, rdev: stat.rdev })
         }
@@ -83,17 +83,13 @@ fn of_device(
 
 /// A master opened through `/dev/ptmx` shows the device of devtmpfs, one through `/dev/pts/ptmx`
 /// that of its devpts; the slave's own node, as the process names it, tells for both.
-fn of_master(kernel: &mut dyn Kernel, pid: Pid, fd: RawFd, stat: FdStat) -> Object {
+fn of_master(kernel: &mut dyn Kernel, pid: Pid, fd: RawFd) -> Object {
     let Some(index) = kernel.fdinfo(pid, fd).ok().and_then(|text| fdinfo::tty_index(&text)) else {
         return Object::Unknown;
     };
     let rdev = makedev(PTS_MAJORS.start() + u64::from(index) / 256, u64::from(index) % 256);
     let slave = kernel.path_stat(pid, AT_FDCWD, &format!("/dev/pts/{index}"));
-    let dev = match slave {
-        Ok(slave) if slave.rdev == rdev => slave.dev,
-        _ if stat.dev != 0 && minor(stat.rdev) == 2 => 0,
-        _ => stat.dev,
-    };
+    let dev = slave.ok().filter(|slave| slave.rdev == rdev).map_or(0, |slave| slave.dev);
     Object::Master(TtyId { dev, rdev })
 }
 
@@ -106,13 +102,11 @@ fn of_link(kernel: &mut dyn Kernel, pid: Pid, fd: RawFd, file: FileId) -> Object
         "io_uring" => Object::Uring,
         "inotify" | "fanotify" => Object::Inotify,
         "eventfd" => Object::EventFd { id: fdinfo::eventfd_id(&info(kernel)) },
-        "signalfd" => fdinfo::sigmask(&info(kernel))
+        "signalfd" => fdinfo::signal_mask(&info(kernel))
             .map_or(Object::Unknown, |mask| Object::SignalFd { mask }),
-        "timerfd" => fdinfo::timer_left(&info(kernel))
-            .map_or(Object::Unknown, |left| Object::TimerFd { left }),
-        "pidfd" => {
-            fdinfo::pidfd_pid(&info(kernel)).map_or(Object::Unknown, |pid| Object::PidFd { pid })
-        }
+        "timerfd" => fdinfo::timer(&info(kernel))
+            .map_or(Object::Unknown, |timer| Object::TimerFd { left: timer.left() }),
+        "pidfd" => fdinfo::pid(&info(kernel)).map_or(Object::Unknown, |pid| Object::PidFd { pid }),
         _ => Object::Other { name: link },
     }
 }
@@ -148,16 +142,16 @@ const NET_TABLES: [(NetTable, Protocol); 4] = [
 
 fn of_inet(kernel: &mut dyn Kernel, pid: Pid, ino: u64) -> Option<Object> {
     let rows = inet_rows(kernel, pid);
-    let (protocol, row) = rows.iter().find(|(_, row)| row.inode == ino)?;
+    let (protocol, row) = rows.iter().find(|(_, row)| row.ino == ino)?;
     let listening = match protocol {
-        Protocol::Tcp => row.is_listening(),
+        Protocol::Tcp => row.state == net::LISTEN,
         Protocol::Udp => row.remote.port() == 0,
     };
     let peer = rows
         .iter()
         .filter(|_| !listening)
         .find(|(other, far)| other == protocol && is_pair(row, far))
-        .map_or(0, |(_, far)| far.inode);
+        .map_or(0, |(_, far)| far.ino);
     Some(Object::Inet {
         ino,
         protocol: *protocol,
@@ -173,7 +167,7 @@ pub(super) fn inet_rows(kernel: &mut dyn Kernel, pid: Pid) -> Vec<(Protocol, net
     let mut rows = Vec::new();
     for (table, protocol) in NET_TABLES {
         let text = kernel.net_table(pid, table).unwrap_or_default();
-        rows.extend(net::parse(&text).into_iter().map(|row| (protocol, row)));
+        rows.extend(net::rows(&text).map(|row| (protocol, row)));
     }
     rows
 }

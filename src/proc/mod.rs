@@ -16,6 +16,7 @@ pub mod syscall;
 
 mod children;
 mod schedstat;
+mod terminal;
 
 pub use children::children;
 pub use reader::Reader;
@@ -23,3 +24,4 @@ pub use schedstat::Schedstat;
 pub use stat::Stat;
 pub use status::Status;
 pub use syscall::Syscall;
+pub use terminal::tty_name;

@@ -110,9 +110,7 @@ impl<'a> Case<'a> {
             };
             causes.contains(&Cause::User)
                 && causes.iter().any(outside)
-                && !causes
-                    .iter()
-                    .any(|cause| matches!(cause, Cause::Outside(_)) && !outside(cause))
+                && !causes.iter().any(|cause| matches!(cause, Cause::Outside(_)) && !outside(cause))
         };
         if !roots.is_empty() && roots.iter().all(|&(_, root, _)| remote(root)) {
             return Decision::Remote;
@@ -162,7 +160,11 @@ impl<'a> Case<'a> {
             // Typed input has just come through, and its reader is about to be woken.
             return Decision::Verdict(self.running(readers.first().copied(), WaitingOn::Cpu));
         }
-        if self.observation().inner.iter().any(|inner| unread(inner) || inner.undrained == Some(true))
+        if self
+            .observation()
+            .inner
+            .iter()
+            .any(|inner| unread(inner) || inner.undrained == Some(true))
         {
             return Decision::Verdict(self.running(None, WaitingOn::Cpu));
         }
@@ -243,8 +245,7 @@ impl<'a> Case<'a> {
                 matches!(source, Source::Object { object: Object::Master(id), .. }
                     if id.same(terminal.id))
             });
-            direct
-                || holders.is_some_and(|all| all.iter().any(|holder| holder.pid == task.id.pid))
+            direct || holders.is_some_and(|all| all.iter().any(|holder| holder.pid == task.id.pid))
         };
         observation.inner.iter().filter(holds).collect()
     }
@@ -323,11 +324,10 @@ impl<'a> Case<'a> {
             {
                 Some((*fd, format!("pipe:[{}]", id.ino)))
             }
-            (Source::Object { fd, object: Object::Unix { ino, peer, .. }, .. }, ObjectId::Socket(end))
-                if *peer == end =>
-            {
-                Some((*fd, format!("socket:[{ino}]")))
-            }
+            (
+                Source::Object { fd, object: Object::Unix { ino, peer, .. }, .. },
+                ObjectId::Socket(end),
+            ) if *peer == end => Some((*fd, format!("socket:[{ino}]"))),
             _ => None,
         })?;
         let (exact, evidence) = self.proof();
@@ -429,8 +429,8 @@ impl<'a> Case<'a> {
     /// Everything that is not stopped waits, in the end, for what is.
     fn stopped(&self) -> Option<Stopped> {
         let tasks = &self.observation().tasks;
-        let at = (0..tasks.len())
-            .find(|&at| matches!(tasks[at].state, TaskState::Stopped { .. }))?;
+        let at =
+            (0..tasks.len()).find(|&at| matches!(tasks[at].state, TaskState::Stopped { .. }))?;
         let others = self.graph.members().any(|at| {
             !matches!(tasks[at].state, TaskState::Stopped { .. })
                 && self.graph.causes[at]

@@ -9,9 +9,7 @@ use super::{
     guess,
 };
 use crate::graph::{Graph, TimerRole};
-use crate::observe::{
-    Instant, Instantaneous, Observation, Task, TaskId, TaskState, Terminal,
-};
+use crate::observe::{Instant, Instantaneous, Observation, Task, TaskId, TaskState, Terminal};
 
 /// A job that leaves `input` for less than this, without having been given any, only redraws.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -173,9 +171,8 @@ impl Judge {
     }
 
     fn is_behind(&self, observation: &Observation) -> bool {
-        let stuck = |terminal: &Terminal| {
-            terminal.writable == Some(false) && terminal.undrained.is_none()
-        };
+        let stuck =
+            |terminal: &Terminal| terminal.writable == Some(false) && terminal.undrained.is_none();
         observation.terminal.as_ref().is_some_and(stuck)
             && !observation
                 .tasks

@@ -58,10 +58,10 @@ impl Shells {
     ) -> Reading {
         let shape = (wait.call, Some(fd), modes);
         let text = output.map(|output| output.line.clone()).filter(|text| !text.is_empty());
-        let learned = self.known.entry((process.pid, process.start)).or_insert_with(|| Learned {
-            shape,
-            prompt: None,
-        });
+        let learned = self
+            .known
+            .entry((process.pid, process.start))
+            .or_insert_with(|| Learned { shape, prompt: None });
         let marked = output.and_then(|output| output.mark).and_then(by_mark);
         let reading = match marked {
             Some(reading) => reading,

@@ -145,9 +145,11 @@ pub struct Interest {
 
 impl Interest {
     /// Read interest alone.
-    pub const READ: Interest = Interest { read: true, write: false, priority: false, connect: false };
+    pub const READ: Interest =
+        Interest { read: true, write: false, priority: false, connect: false };
     /// Write interest alone.
-    pub const WRITE: Interest = Interest { read: false, write: true, priority: false, connect: false };
+    pub const WRITE: Interest =
+        Interest { read: false, write: true, priority: false, connect: false };
     /// Waits for neither: a descriptor that is polled for hang-up or errors only.
     #[must_use]
     pub fn none(self) -> bool {

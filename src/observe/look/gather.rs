@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     BTreeSet, Children, Controlling, Depth, Known, Look, Object, ObjectId, Pid, ReadError, Reading,
-    Source, Status, Table, Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait, Way,
-    holders, status, task_of,
+    Source, Status, Table, Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
+    Way, holders, task_of,
 };
 use crate::observe::Signals;
 
@@ -132,8 +132,7 @@ impl Look<'_> {
         let mut tasks = Vec::with_capacity(counters.len());
         for (task, counter) in counters {
             let former = self.former(*task);
-            let mut reading =
-                Reading { kernel: &mut *self.kernel, archs: &mut self.looker.archs };
+            let mut reading = Reading { kernel: &mut *self.kernel, archs: &mut self.looker.archs };
             match reading.state(*task, controlling, former.as_ref()) {
                 Ok((comm, state)) => tasks.push(task_of(*task, comm, state, *counter)),
                 Err(_) => self.moved = true,
@@ -241,7 +240,9 @@ impl Look<'_> {
                     Object::Unix { peer, .. } | Object::Inet { peer, .. } => {
                         pids.extend(holders(ObjectId::Socket(*peer)));
                     }
-                    Object::EventFd { id: Some(id) } => pids.extend(holders(ObjectId::EventFd(*id))),
+                    Object::EventFd { id: Some(id) } => {
+                        pids.extend(holders(ObjectId::EventFd(*id)))
+                    }
                     Object::Terminal(tty) => pids.extend(holders(ObjectId::Master(*tty))),
                     Object::Master(tty) => pids.extend(self.on_terminal(*tty)),
                     Object::PidFd { pid } => pids.push(*pid),
@@ -288,7 +289,7 @@ impl Look<'_> {
             return Some(read);
         }
         let text = self.kernel.task_file(TaskId { pid, tid: pid }, TaskFile::Status).ok()?;
-        let read = status::parse(&text)?;
+        let read = Status::parse(&text)?;
         if let Some(known) = self.looker.known.get_mut(&pid)
             && known.counters == counters
         {

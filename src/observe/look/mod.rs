@@ -9,14 +9,13 @@ use std::os::fd::RawFd;
 
 use crate::observe::blocked::Reading;
 use crate::observe::holders::{self, Table};
-use crate::observe::members::{Counter, Root, Walk, children_of, counter};
+use crate::observe::members::{Counter, Identity, Root, Walk, children_of, counter};
 use crate::observe::objects::{self, Controlling};
 use crate::observe::{
-    Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process, ReadError, Source,
-    Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
+    Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process, ReadError,
+    Source, Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
 };
-use crate::proc::status::Status;
-use crate::proc::{stat, status};
+use crate::proc::Status;
 use crate::wait::{Arch, Children};
 
 /// How much a look has to find out.
@@ -192,17 +191,17 @@ impl Looker {
         if foreground_of(&self.scope, kernel, &Observation::default()) != self.front {
             return None;
         }
-        let read = kernel.task_file(TaskId { pid: task.pid, tid: task.tid }, TaskFile::Stat).ok()?;
-        let read = stat::parse(&read)?;
+        let read = Identity::read(kernel, task).ok()?;
         let front = read.tpgid <= 0 || read.pgrp == read.tpgid;
-        if read.state != 'R' || !front {
+        if read.state != b'R' || !front {
             self.hot = None;
             return None;
         }
         let mut observation = Observation { at: kernel.now(), ..Observation::default() };
         let now = counter(kernel, task).unwrap_or_default();
         observation.tasks.push(task_of(task, read.comm.clone(), TaskState::Runnable, now));
-        observation.processes.insert(task.pid, process_of(task.pid, read));
+        let process = Process { member: true, ..read.into_process(task.pid) };
+        observation.processes.insert(task.pid, process);
         Some(observation)
     }
 
@@ -248,8 +247,8 @@ fn ancestors(kernel: &mut dyn Kernel, pid: Pid) -> Vec<Pid> {
     above
 }
 
-fn read_stat(kernel: &mut dyn Kernel, pid: Pid) -> Option<stat::Stat> {
-    stat::parse(&kernel.task_file(TaskId { pid, tid: pid }, TaskFile::Stat).ok()?)
+fn read_stat(kernel: &mut dyn Kernel, pid: Pid) -> Option<Identity> {
+    Identity::read(kernel, TaskId { pid, tid: pid }).ok()
 }
 
 /// The foreground group: from the master where it is ours, else from the session leader's `tpgid`,
@@ -270,31 +269,6 @@ fn foreground_of(scope: &Scope, kernel: &mut dyn Kernel, seen: &Observation) -> 
         .filter(|group| *group > 0)
 }
 
-fn process_of(pid: Pid, read: stat::Stat) -> Process {
-    Process {
-        pid,
-        start: read.start,
-        ppid: read.ppid,
-        pgrp: read.pgrp,
-        session: read.session,
-        tty: read.tty,
-        tpgid: read.tpgid,
-        comm: read.comm,
-        member: true,
-        children: Vec::new(),
-        signals: None,
-        tracer: 0,
-        fds_visible: true,
-    }
-}
-
 fn task_of(id: TaskId, comm: String, state: TaskState, counter: Counter) -> Task {
-    Task {
-        id,
-        comm,
-        state,
-        runs: counter.runs,
-        cpu: counter.cpu.map(std::time::Duration::from_nanos),
-        since: None,
-    }
+    Task { id, comm, state, runs: counter.runs, cpu: counter.cpu, since: None }
 }

@@ -7,8 +7,8 @@
 //! `syscall` still shows the old call. So whatever passes slept at the instant between the passes.
 
 use super::{
-    Counter, Instantaneous, Look, Object, Observation, Pid, Process, Proved, Source, TaskId,
-    TaskState, children_of, counter, foreground_of, objects, read_stat,
+    Counter, Identity, Instantaneous, Look, Object, Observation, Pid, Process, Proved, Source,
+    TaskId, TaskState, children_of, counter, foreground_of, objects, read_stat,
 };
 
 impl Look<'_> {
@@ -55,16 +55,15 @@ impl Look<'_> {
         let Some((pid, ..)) = ends.first() else { return false };
         let rows = objects::inet_rows(self.kernel, *pid);
         rows.iter().any(|(_, row)| {
-            let ours = ends.iter().any(|(_, ino, peer)| row.inode == *ino || row.inode == *peer);
+            let ours = ends.iter().any(|(_, ino, peer)| row.ino == *ino || row.ino == *peer);
             ours && (row.tx_queue > 0 || row.rx_queue > 0)
         })
     }
 
     /// The second pass.
     pub(super) fn second_pass(&mut self, foreground: Option<Pid>) {
-        let awake = |state: &TaskState| {
-            matches!(state, TaskState::Runnable | TaskState::Disk { .. })
-        };
+        let awake =
+            |state: &TaskState| matches!(state, TaskState::Runnable | TaskState::Disk { .. });
         if self.observation.tasks.iter().any(|task| awake(&task.state)) {
             self.observation.instant = Instantaneous::NotTried;
             return;
@@ -96,17 +95,16 @@ impl Look<'_> {
     fn slept(&mut self, task: TaskId, state: &TaskState, before: Counter) -> bool {
         let Some(letter) = self.letter(task) else { return false };
         let same = match state {
-            TaskState::Blocked(_) | TaskState::Opaque { .. } => matches!(letter, 'S' | 'D'),
-            TaskState::Stopped { .. } => matches!(letter, 'T' | 't'),
-            TaskState::Zombie => matches!(letter, 'Z' | 'X'),
+            TaskState::Blocked(_) | TaskState::Opaque { .. } => matches!(letter, b'S' | b'D'),
+            TaskState::Stopped { .. } => matches!(letter, b'T' | b't'),
+            TaskState::Zombie => matches!(letter, b'Z' | b'X'),
             TaskState::Runnable | TaskState::Disk { .. } => false,
         };
         same && counter(self.kernel, task).is_ok_and(|after| after.runs == before.runs)
     }
 
-    fn letter(&mut self, task: TaskId) -> Option<char> {
-        let text = self.kernel.task_file(task, super::TaskFile::Stat).ok()?;
-        super::stat::parse(&text).map(|read| read.state)
+    fn letter(&mut self, task: TaskId) -> Option<u8> {
+        Identity::read(self.kernel, task).ok().map(|read| read.state)
     }
 
     /// The same threads, children and group as in the first pass?
@@ -117,7 +115,7 @@ impl Look<'_> {
             return false;
         }
         // A zombie leader counts as one thread although its others are listed no more.
-        if read.threads != threads.len() && read.state != 'Z' {
+        if read.threads != threads.len() && read.state != b'Z' {
             return false;
         }
         match children_of(self.kernel, process.pid, &threads) {
