@@ -10,6 +10,7 @@ pub mod fd;
 pub mod inotify;
 pub mod memory;
 pub mod pidfd;
+pub mod spawn;
 pub mod stat;
 pub mod tty;
 pub mod unix_diag;

@@ -1,0 +1,76 @@
+//! Ends what runs on a terminal.
+//!
+//! A process is held by a pidfd and compared with what was found before it is signalled, so that one
+//! which has taken over the number of another is left alone. One race remains: a process that forks
+//! while it is being killed. Its child has the same session or an ancestor that is still there, so
+//! another look finds it; a few rounds end all but a fork bomb.
+
+use std::collections::BTreeSet;
+
+use nix::sys::signal::{Signal, killpg};
+use procfs::process::{Process, Stat};
+
+use crate::observe::Pid;
+use crate::sys;
+
+/// Looks at the most; a family that is not done by then grows faster than it is cut.
+const ROUNDS: usize = 8;
+
+/// Signals a process group. That it is gone is no error.
+pub(super) fn group(group: nix::unistd::Pid, signal: Signal) {
+    let _ = killpg(group, signal);
+}
+
+/// Signals every process of a session.
+pub(super) fn session(leader: Pid, signal: Signal) {
+    for stat in everyone().iter().filter(|stat| stat.session == leader) {
+        send(stat, signal);
+    }
+}
+
+/// Kills the session that `leader` leads, and the leader's descendants.
+pub(super) fn family(leader: Pid) {
+    for _ in 0..ROUNDS {
+        let everyone = everyone();
+        let doomed = members(&everyone, leader);
+        if doomed.is_empty() {
+            break;
+        }
+        for stat in everyone.iter().filter(|stat| doomed.contains(&stat.pid)) {
+            send(stat, Signal::SIGKILL);
+        }
+    }
+}
+
+fn members(everyone: &[Stat], leader: Pid) -> BTreeSet<Pid> {
+    let mut members = BTreeSet::new();
+    loop {
+        let before = members.len();
+        for stat in everyone {
+            if stat.pid == leader || stat.session == leader || members.contains(&stat.ppid) {
+                members.insert(stat.pid);
+            }
+        }
+        if members.len() == before {
+            return members;
+        }
+    }
+}
+
+/// All processes that are alive. The whole of `/proc` is read, because a process of the session whose
+/// parent has ended is nobody's descendant any more.
+fn everyone() -> Vec<Stat> {
+    let Ok(processes) = procfs::process::all_processes() else { return Vec::new() };
+    processes
+        .filter_map(|process| process.ok()?.stat().ok())
+        .filter(|stat| !matches!(stat.state, 'Z' | 'X'))
+        .collect()
+}
+
+fn send(found: &Stat, signal: Signal) {
+    let Ok(pidfd) = sys::pidfd::open(found.pid) else { return };
+    let now = Process::new(found.pid).and_then(|process| process.stat());
+    if now.is_ok_and(|now| now.starttime == found.starttime) {
+        let _ = sys::spawn::signal(&pidfd, signal);
+    }
+}
