@@ -1,6 +1,5 @@
 //! What one task does: its state letter, its blocked call, and the objects of that call.
 
-use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
 use nix::sys::stat::SFlag;
@@ -25,10 +24,11 @@ const EPOLL_READ: u32 = (libc::EPOLLIN | libc::EPOLLRDNORM | libc::EPOLLRDBAND) 
 const EPOLL_WRITE: u32 = (libc::EPOLLOUT | libc::EPOLLWRNORM | libc::EPOLLWRBAND) as u32;
 const EPOLL_PRIORITY: u32 = libc::EPOLLPRI as u32;
 
-/// Reads tasks of one process; the convention of its calls is found once.
+/// Reads tasks of one process.
 pub(super) struct Reading<'k> {
     pub(super) kernel: &'k mut dyn Kernel,
-    pub(super) archs: &'k mut BTreeMap<Pid, Arch>,
+    /// The convention of the process's calls; it changes at exec only.
+    pub(super) arch: Result<Arch, ReadError>,
 }
 
 impl Reading<'_> {
@@ -98,7 +98,7 @@ impl Reading<'_> {
             Some(Syscall::Running | Syscall::NotInCall) => return Ok(None),
             Some(Syscall::KernelThread) | None => return Err(ReadError::Unsupported),
         };
-        let arch = self.arch(task.pid)?;
+        let arch = self.arch?;
         let call = self.decode(task, arch, registers);
         if call.name == RESTART
             && let Some(former) = former
@@ -106,15 +106,6 @@ impl Reading<'_> {
             return Ok(Some(former.clone()));
         }
         Ok(Some(self.resolve(task, call, controlling)))
-    }
-
-    fn arch(&mut self, pid: Pid) -> Result<Arch, ReadError> {
-        if let Some(arch) = self.archs.get(&pid) {
-            return Ok(*arch);
-        }
-        let arch = self.kernel.arch(pid)?;
-        self.archs.insert(pid, arch);
-        Ok(arch)
     }
 
     fn decode(&mut self, task: TaskId, arch: Arch, registers: Registers) -> Call {

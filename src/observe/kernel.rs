@@ -168,3 +168,58 @@ pub enum ReadError {
     #[error("errno {0}")]
     Errno(i32),
 }
+
+/// A borrowed kernel is a kernel: one may serve many jobs, each behind a [`super::Hidden`] of its own.
+impl<K: Kernel + ?Sized> Kernel for &mut K {
+    fn now(&mut self) -> Instant {
+        (**self).now()
+    }
+    fn processes(&mut self) -> Result<Vec<Pid>, ReadError> {
+        (**self).processes()
+    }
+    fn threads(&mut self, pid: Pid) -> Result<Vec<Pid>, ReadError> {
+        (**self).threads(pid)
+    }
+    fn task_file(&mut self, task: TaskId, file: TaskFile) -> Result<String, ReadError> {
+        (**self).task_file(task, file)
+    }
+    fn arch(&mut self, pid: Pid) -> Result<Arch, ReadError> {
+        (**self).arch(pid)
+    }
+    fn fds(&mut self, pid: Pid) -> Result<Vec<RawFd>, ReadError> {
+        (**self).fds(pid)
+    }
+    fn fd_stat(&mut self, pid: Pid, fd: RawFd) -> Result<FdStat, ReadError> {
+        (**self).fd_stat(pid, fd)
+    }
+    fn fd_link(&mut self, pid: Pid, fd: RawFd) -> Result<String, ReadError> {
+        (**self).fd_link(pid, fd)
+    }
+    fn fdinfo(&mut self, pid: Pid, fd: RawFd) -> Result<String, ReadError> {
+        (**self).fdinfo(pid, fd)
+    }
+    fn memory(&mut self, task: TaskId, address: u64, length: usize) -> Result<Vec<u8>, ReadError> {
+        (**self).memory(task, address, length)
+    }
+    fn path_stat(&mut self, pid: Pid, dirfd: RawFd, path: &str) -> Result<FdStat, ReadError> {
+        (**self).path_stat(pid, dirfd, path)
+    }
+    fn locks(&mut self) -> Result<String, ReadError> {
+        (**self).locks()
+    }
+    fn net_table(&mut self, pid: Pid, table: NetTable) -> Result<String, ReadError> {
+        (**self).net_table(pid, table)
+    }
+    fn unix_socket(&mut self, pid: Pid, ino: u64) -> Result<UnixSocket, ReadError> {
+        (**self).unix_socket(pid, ino)
+    }
+    fn terminal(&mut self, access: TtyAccess) -> Result<TtyState, ReadError> {
+        (**self).terminal(access)
+    }
+    fn tty_ready(&mut self, access: TtyAccess) -> Result<TtyReady, ReadError> {
+        (**self).tty_ready(access)
+    }
+    fn master_readable(&mut self, pid: Pid, fd: RawFd) -> Result<bool, ReadError> {
+        (**self).master_readable(pid, fd)
+    }
+}

@@ -52,6 +52,8 @@ pub struct Observation {
     pub holders: BTreeMap<ObjectId, Vec<Holder>>,
     /// Processes outside of the job that hold or own something the job waits for.
     pub outsiders: BTreeMap<Pid, Outsider>,
+    /// Every member was looked at; otherwise the look ended at a live one.
+    pub whole: bool,
     /// What the look proved about the instant between its passes.
     pub instant: Instantaneous,
     /// Loopback connections inside the job with bytes still under way.

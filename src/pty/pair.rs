@@ -197,6 +197,14 @@ impl Pty {
         sys::spawn::peek_end(self.pid())
     }
 
+    /// Sends a signal to the foreground group, as the terminal does for ^C. Without one, or when it
+    /// has just ended, nothing is sent.
+    pub fn signal_foreground(&self, signal: Signal) {
+        if let Ok(Some(group)) = sys::tty::foreground(&self.master) {
+            kill::group(group, signal);
+        }
+    }
+
     /// Tells the foreground group and every process of the session that the terminal is gone, as the
     /// kernel does when a line drops: `SIGHUP`, and `SIGCONT` for those that are stopped.
     pub fn hang_up(&self) {

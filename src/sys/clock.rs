@@ -12,6 +12,12 @@ pub fn monotonic() -> Duration {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default()
 }
 
+/// `CLOCK_THREAD_CPUTIME_ID`: the CPU time that the calling thread has used.
+#[must_use]
+pub fn thread_cpu() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
+}
+
 /// Sets how much later than asked the kernel may end the sleeps of the calling thread
 /// (`PR_SET_TIMERSLACK`, prctl(2)). The default of 50 µs is as long as the shortest interval
 /// between two looks.

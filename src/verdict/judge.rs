@@ -106,7 +106,7 @@ impl Judge {
             remote,
         };
         let verdict = match decision {
-            Decision::Verdict(verdict) => verdict,
+            Decision::Verdict(verdict) => self.completed(verdict, &observation),
             Decision::Closed { why } => guess(&open(&why, false)),
             Decision::Remote => guess(&open("the other end is on another machine", true)),
         };
@@ -132,6 +132,16 @@ impl Judge {
     #[must_use]
     pub fn last(&self) -> Option<&Verdict> {
         self.last.as_ref()
+    }
+
+    /// A look that ended early saw one live task; the rest is as it was.
+    fn completed(&self, mut verdict: Verdict, observation: &Observation) -> Verdict {
+        let Some(last) = self.last.as_ref().filter(|_| !observation.whole) else { return verdict };
+        if let (State::Running(running), State::Running(before)) = (&mut verdict.state, &last.state)
+        {
+            running.accepts_input = before.accepts_input;
+        }
+        verdict
     }
 
     fn settle(

@@ -261,7 +261,7 @@ pub enum StopReason {
 }
 
 /// Ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Exited {
     /// The exit code; `null` where it was a signal or is not ours to know.

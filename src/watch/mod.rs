@@ -1,1 +1,15 @@
-//! (room)
+//! When to look, and to whom a change is told.
+
+mod error;
+mod handle;
+mod job;
+mod monitor;
+mod schedule;
+mod target;
+
+pub use error::{WaitError, WatchError};
+pub use handle::{Change, Watched};
+pub use job::Sight;
+pub use monitor::{Monitor, OpenOptions};
+pub use schedule::{Posture, Schedule};
+pub use target::{Session, Target, sessions};

@@ -129,10 +129,11 @@ impl Look<'_> {
 
     fn read_tasks(&mut self, pid: Pid, counters: &[(TaskId, super::Counter)]) -> Vec<Task> {
         let controlling = self.controlling(pid);
+        let arch = self.kernel.arch(pid);
         let mut tasks = Vec::with_capacity(counters.len());
         for (task, counter) in counters {
             let former = self.former(*task);
-            let mut reading = Reading { kernel: &mut *self.kernel, archs: &mut self.looker.archs };
+            let mut reading = Reading { kernel: &mut *self.kernel, arch };
             match reading.state(*task, controlling, former.as_ref()) {
                 Ok((comm, state)) => tasks.push(task_of(*task, comm, state, *counter)),
                 Err(_) => self.moved = true,

@@ -12,11 +12,11 @@ use crate::observe::holders::{self, Table};
 use crate::observe::members::{Counter, Identity, Root, Walk, children_of, counter};
 use crate::observe::objects::{self, Controlling};
 use crate::observe::{
-    Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process, ReadError,
+    Instantaneous, Kernel, Object, ObjectId, Observation, Pid, Process, ReadError,
     Source, Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
 };
 use crate::proc::Status;
-use crate::wait::{Arch, Children};
+use crate::wait::Children;
 
 /// How much a look has to find out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,6 @@ pub struct Outer {
 #[derive(Debug)]
 pub struct Looker {
     scope: Scope,
-    archs: BTreeMap<Pid, Arch>,
     /// The task that was live at the last look, asked first at the next one.
     hot: Option<TaskId>,
     /// The last proved observation with what a second pass over it needs.
@@ -105,7 +104,6 @@ impl Looker {
     pub fn new(scope: Scope) -> Looker {
         Looker {
             scope,
-            archs: BTreeMap::new(),
             hot: None,
             proved: None,
             front: None,
@@ -158,6 +156,7 @@ impl Looker {
         look.context();
         look.queues();
         look.second_pass(foreground);
+        look.observation.whole = true;
         look.finish(foreground)
     }
 

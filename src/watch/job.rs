@@ -1,0 +1,282 @@
+//! One watched job: its looks, its judge, its schedule, and what it publishes.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::inotify::WatchDescriptor;
+
+use super::handle::{Change, Shared};
+use super::schedule::{Posture, Schedule};
+use crate::observe::{
+    Depth, Hidden, Instant, Kernel, Looker, Observation, Outer, Pid, Root, Scope, SourceName,
+    TtyAccess,
+};
+use crate::pty::{Pty, Screen, Size};
+use crate::verdict::{Exited, Judge, Judgement, State};
+
+/// Read at once from a master: the kernel hands out at most one buffer of 4 KiB a read.
+const READ: usize = 16 << 10;
+/// Output that is read in one turn, so that a program that prints without end starves no other.
+const TURN: usize = 256 << 10;
+
+/// Which engine decides, and what it may see.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// Sources that are hidden, to see what is said without them.
+    pub hidden: Vec<SourceName>,
+    /// Only guesses: flags, groups, counters, output.
+    pub heuristic: bool,
+}
+
+/// Where a job's terminal comes from.
+pub(super) enum Origin {
+    /// A terminal of our own.
+    Own(Box<Own>),
+    /// Somebody else's.
+    Foreign {
+        ends_with: Pid,
+        /// Readable when that process has ended.
+        end: OwnedFd,
+        watch: Option<WatchDescriptor>,
+    },
+}
+
+/// A terminal of our own: what comes out of it, and what still has to go in.
+pub(super) struct Own {
+    pub(super) pty: Pty,
+    pub(super) screen: Screen,
+    pub(super) end: Option<OwnedFd>,
+    pub(super) input: VecDeque<u8>,
+    pub(super) output: Option<crossbeam_channel::Sender<Vec<u8>>>,
+    /// A chunk that the reader of the output had no room for yet.
+    pub(super) held: Option<Vec<u8>>,
+    pub(super) hung_up: bool,
+}
+
+pub(super) struct Job {
+    pub(super) origin: Origin,
+    pub(super) schedule: Schedule,
+    pub(super) shared: Arc<Shared>,
+    pub(super) over: bool,
+    looker: Looker,
+    judge: Judge,
+    sight: Sight,
+    began: Instant,
+    seq: u64,
+    /// Input was given since the last verdict.
+    given: bool,
+}
+
+/// What a turn with a master came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pumped {
+    Nothing,
+    Output,
+}
+
+impl Own {
+    /// Reads what there is, as far as whoever takes the output has room.
+    pub(super) fn pump(&mut self, now: Instant) -> Pumped {
+        let mut buffer = [0; READ];
+        let mut total = 0;
+        while total < TURN && self.deliver_held() {
+            match self.pty.read(&mut buffer) {
+                Ok(0) => {
+                    self.hung_up = true;
+                    break;
+                }
+                Ok(count) => {
+                    total += count;
+                    let replies = self.screen.feed(&buffer[..count], now);
+                    self.input.extend(replies);
+                    if self.output.is_some() {
+                        self.held = Some(buffer[..count].to_vec());
+                    }
+                }
+                Err(Errno::EINTR) => {}
+                Err(_) => break,
+            }
+        }
+        self.deliver_held();
+        self.flush();
+        if total > 0 { Pumped::Output } else { Pumped::Nothing }
+    }
+
+    /// Hands the held chunk on; false while there is no room for it.
+    fn deliver_held(&mut self) -> bool {
+        let (Some(chunk), Some(output)) = (self.held.take(), self.output.as_ref()) else {
+            return true;
+        };
+        match output.try_send(chunk) {
+            Ok(()) => true,
+            Err(crossbeam_channel::TrySendError::Full(chunk)) => {
+                self.held = Some(chunk);
+                false
+            }
+            // Nobody takes the output: the program runs on all the same.
+            Err(crossbeam_channel::TrySendError::Disconnected(_)) => {
+                self.output = None;
+                true
+            }
+        }
+    }
+
+    /// Types as much as the terminal takes.
+    pub(super) fn flush(&mut self) {
+        while !self.input.is_empty() {
+            let (front, _) = self.input.as_slices();
+            match self.pty.write(front) {
+                Ok(count) => drop(self.input.drain(..count)),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return,
+                Err(_) => self.input.clear(),
+            }
+        }
+    }
+
+    /// Is there output that we did not read?
+    fn undrained(&self) -> bool {
+        self.held.is_some() || crate::sys::tty::has_data(&self.pty).unwrap_or(false)
+    }
+}
+
+impl Job {
+    pub(super) fn own(own: Own, sight: Sight, shared: Arc<Shared>, now: Instant) -> Job {
+        let terminal = Outer {
+            id: own.pty.id(),
+            name: own.pty.name().to_owned(),
+            access: Some(TtyAccess::Master(std::os::fd::AsFd::as_fd(&own.pty).as_raw_fd())),
+        };
+        let scope = Scope { root: Root::Session(own.pty.pid()), terminal: Some(terminal) };
+        Job::new(Origin::Own(Box::new(own)), scope, sight, shared, now)
+    }
+
+    pub(super) fn new(
+        origin: Origin,
+        scope: Scope,
+        sight: Sight,
+        shared: Arc<Shared>,
+        now: Instant,
+    ) -> Job {
+        Job {
+            origin,
+            schedule: Schedule::new(now),
+            shared,
+            over: false,
+            looker: Looker::new(scope),
+            judge: Judge::new(now),
+            sight,
+            began: now,
+            seq: 0,
+            given: false,
+        }
+    }
+
+    /// Input was given: by us, or as inotify says, by somebody else.
+    pub(super) fn input_given(&mut self, now: Instant) {
+        self.given = true;
+        self.schedule.event(now);
+    }
+
+    pub(super) fn resize(&mut self, size: Size) {
+        if let Origin::Own(own) = &mut self.origin {
+            own.screen.resize(size);
+            // A terminal that is gone has no size.
+            let _ = own.pty.resize(size);
+        }
+    }
+
+    /// Looks, judges, publishes. `cost` is the CPU time that the turn has taken so far.
+    pub(super) fn look(&mut self, kernel: &mut dyn Kernel, spent: &mut dyn FnMut() -> Duration) {
+        let now = kernel.now();
+        if let Some(exited) = self.ended() {
+            self.publish_end(exited, now);
+            return;
+        }
+        let whole = self.schedule.wants_whole(now);
+        let depth = if whole { Depth::Whole } else { Depth::FirstLive };
+        let judge = &self.judge;
+        let mut live = |task: &crate::observe::Task| judge.is_live(task);
+        let observation = match self.sight.hidden.is_empty() {
+            true => self.looker.look(kernel, depth, &mut live),
+            false => {
+                let hidden = self.sight.hidden.iter().copied();
+                self.looker.look(&mut Hidden::new(&mut *kernel, hidden), depth, &mut live)
+            }
+        };
+        let judgement = self.judged(&observation, now);
+        let posture = posture(&judgement);
+        let news = judgement.news;
+        if news {
+            self.publish(judgement, observation.at);
+        }
+        let now = kernel.now();
+        self.schedule.looked(now, spent(), posture, whole);
+    }
+
+    fn judged(&mut self, observation: &Observation, now: Instant) -> Judgement {
+        let mut undrained = false;
+        if let Origin::Own(own) = &mut self.origin {
+            // Everything sleeps, so what is still in the terminal is all that there will be: the
+            // prompt must be read before it is told.
+            own.pump(now);
+            undrained = own.undrained();
+        }
+        let output = match &self.origin {
+            Origin::Own(own) => Some(own.screen.output()),
+            Origin::Foreign { .. } => None,
+        };
+        let read = observation.terminal.as_ref().is_none_or(|tty| tty.readable != Some(true));
+        let consumed = self.given && read && observation.whole && !undrained;
+        let judgement =
+            self.judge.judge(observation, output.as_ref(), consumed, self.sight.heuristic);
+        if consumed && judgement.verdict.waits_for_input() {
+            self.given = false;
+        }
+        judgement
+    }
+
+    /// Has the process ended with which the watch ends?
+    fn ended(&mut self) -> Option<Exited> {
+        match &mut self.origin {
+            Origin::Own(own) => own.pty.try_wait().unwrap_or(Some(Exited::default())),
+            Origin::Foreign { end, .. } => {
+                crate::sys::tty::has_data(&*end).unwrap_or(true).then(Exited::default)
+            }
+        }
+    }
+
+    fn publish_end(&mut self, exited: Exited, now: Instant) {
+        if let Origin::Own(own) = &mut self.origin {
+            // What the program printed last is in the terminal, and comes before its end.
+            own.pump(now);
+            if own.undrained() && own.output.is_some() {
+                self.schedule.event(now);
+                return;
+            }
+            own.output = None;
+        }
+        let judgement = self.judge.exited(exited);
+        self.publish(judgement, now);
+        self.over = true;
+        self.shared.close();
+    }
+
+    fn publish(&mut self, judgement: Judgement, at: Instant) {
+        self.seq += 1;
+        let t = at.saturating_sub(self.began);
+        self.shared.publish(Change { seq: self.seq, t, verdict: judgement.verdict });
+    }
+}
+
+fn posture(judgement: &Judgement) -> Posture {
+    let verdict = &judgement.verdict;
+    match (&verdict.state, verdict.exact) {
+        (State::Running(_), true) => Posture::Moving,
+        (State::Running(_) | State::Unknown(_), false) => Posture::Guessing,
+        _ => Posture::Settled { ends: judgement.ends },
+    }
+}
