@@ -10,8 +10,10 @@ use awaitty::observe::{
     Kernel, Live, Modes, NetTable, ReadError, TaskFile, TaskId, TtyAccess, TtyId, TtyReady,
 };
 use awaitty::proc::{Schedstat, Stat, Status, Syscall, fdinfo, locks, maps, net, sched};
+use awaitty::sys::tty;
 use awaitty::wait::{Arch, Registers};
-use nix::pty::openpty;
+use nix::fcntl::OFlag;
+use nix::pty::{PtyMaster, grantpt, posix_openpt, unlockpt};
 use nix::unistd::write;
 
 /// A program that is killed and reaped when the test is done with it.
@@ -36,17 +38,17 @@ impl Drop for Running {
 }
 
 struct Terminal {
-    master: OwnedFd,
+    master: PtyMaster,
     slave: OwnedFd,
 }
 
 impl Terminal {
     fn open() -> Terminal {
-        let pty = openpty(None, None).unwrap();
-        for end in [&pty.master, &pty.slave] {
-            nix::fcntl::fcntl(end, nix::fcntl::F_SETFD(nix::fcntl::FdFlag::FD_CLOEXEC)).unwrap();
-        }
-        Terminal { master: pty.master, slave: pty.slave }
+        let master = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let slave = tty::open_peer(&master, OFlag::O_RDWR).unwrap();
+        Terminal { master, slave }
     }
 
     fn stdio(&self) -> Stdio {
@@ -83,10 +85,9 @@ fn blocked(kernel: &mut Live, task: TaskId) -> Registers {
 }
 
 fn shell_that_reads(terminal: &Terminal) -> Running {
-    let script = "printf .; read x";
     Running::start(
         Command::new("sh")
-            .args(["-c", script])
+            .args(["-c", "printf .; read x"])
             .stdin(terminal.stdio())
             .stdout(terminal.stdio())
             .stderr(terminal.stdio()),
@@ -161,7 +162,7 @@ fn its_terminal() {
     assert_eq!(kernel.master_readable(own, master), Ok(false));
     // No newline: the shell goes on reading, and the master gets the echo.
     write(&terminal.master, b"y").unwrap();
-    assert_eq!(kernel.tty_ready(through).unwrap().readable, false);
+    assert!(!kernel.tty_ready(through).unwrap().readable);
     assert_eq!(kernel.master_readable(own, master), Ok(true));
     let index = fdinfo::tty_index(&kernel.fdinfo(own, master).unwrap()).unwrap();
     assert_eq!(nix::libc::makedev(136, index), id.rdev);

@@ -36,9 +36,10 @@ impl<'a> Stat<'a> {
     /// Parses the file.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Stat<'a>> {
-        let (pid, rest) = text.split_once(" (")?;
+        let (pid, rest) = text.split_once(' ')?;
         // No field after the name contains a parenthesis, so the last one ends it.
-        let (comm, rest) = rest.rsplit_once(") ")?;
+        let (comm, rest) = rest.strip_prefix('(')?.rsplit_once(')')?;
+        let rest = rest.strip_prefix(' ')?;
         let mut fields = rest.split(' ');
         let state = *fields.next()?.as_bytes().first()?;
         let ppid = fields.next()?.parse().ok()?;
