@@ -12,10 +12,10 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::EventFd;
 use nix::sys::signal::Signal;
 
+use super::WatchError;
 use super::handle::{Shared, Watched};
 use super::job::{Job, Origin, Own, Pumped, Sight};
 use super::target::Target;
-use super::WatchError;
 use crate::observe::Live;
 use crate::pty::{Pty, Screen, Size};
 use crate::sys::inotify::{TtyEvent, TtyWatch};
@@ -226,7 +226,8 @@ impl Loop {
                 return;
             }
             let now = clock::monotonic();
-            let due = self.jobs.values().filter(|job| !job.over).map(|job| job.schedule.due()).min();
+            let due =
+                self.jobs.values().filter(|job| !job.over).map(|job| job.schedule.due()).min();
             let timeout = due.map(|due| due.saturating_sub(now));
             self.cpu = clock::thread_cpu();
             let count = match epoll::wait(&self.epoll, &mut events, timeout) {
@@ -343,9 +344,8 @@ impl Loop {
                 *watch = self.inotify.as_ref().and_then(|inotify| {
                     (0..3).find_map(|fd| {
                         let path = format!("/proc/{ends_with}/fd/{fd}");
-                        let is_tty = std::fs::File::open(&path).is_ok_and(|file| {
-                            std::io::IsTerminal::is_terminal(&file)
-                        });
+                        let is_tty = std::fs::File::open(&path)
+                            .is_ok_and(|file| std::io::IsTerminal::is_terminal(&file));
                         is_tty.then(|| inotify.add(path.as_ref()).ok()).flatten()
                     })
                 });
@@ -396,9 +396,7 @@ impl Loop {
         if let (Origin::Foreign { watch: Some(watch), .. }, Some(inotify)) =
             (&job.origin, &self.inotify)
         {
-            let shared = |other: &Job| {
-                matches!(&other.origin, Origin::Foreign { watch: Some(theirs), .. } if theirs == watch)
-            };
+            let shared = |other: &Job| matches!(&other.origin, Origin::Foreign { watch: Some(theirs), .. } if theirs == watch);
             if !self.jobs.values().any(shared) {
                 let _ = inotify.remove(*watch);
             }

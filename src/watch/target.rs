@@ -110,8 +110,7 @@ fn on_terminal(leader: Pid, id: TtyId) -> Scope {
 }
 
 fn by_path(kernel: &mut dyn Kernel, path: &Path) -> Result<Found, WatchError> {
-    let found =
-        stat(path).map_err(|errno| WatchError::Path { path: path.to_owned(), errno })?;
+    let found = stat(path).map_err(|errno| WatchError::Path { path: path.to_owned(), errno })?;
     let character = found.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();
     if !character || !is_terminal(path, found.st_rdev) {
         return Err(WatchError::NotATerminal { path: path.to_owned() });
@@ -120,10 +119,7 @@ fn by_path(kernel: &mut dyn Kernel, path: &Path) -> Result<Found, WatchError> {
     sessions(kernel)
         .into_iter()
         .find(|session| session.id.same(id))
-        .map(|session| Found {
-            scope: on_terminal(session.leader, id),
-            ends_with: session.leader,
-        })
+        .map(|session| Found { scope: on_terminal(session.leader, id), ends_with: session.leader })
         .ok_or_else(|| WatchError::NoSession { path: path.to_owned() })
 }
 
