@@ -1,11 +1,12 @@
 //! Probes for measurements: a stamp of the moment of blocking, and crowds.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::write;
 
@@ -42,13 +43,11 @@ pub(crate) const PROBES: &[Probe] = &[
 /// The file holds two native 64-bit words: the time on CLOCK_MONOTONIC in ns, and the number of
 /// stamps so far. The number is written last, so who sees it sees the time that belongs to it.
 fn stamp(args: &Args) -> Outcome {
-    let path = args.text("--file=").ok_or_else(|| Failure::Usage("--file= is needed".into()))?;
     let count: u64 = args.value("--count=", 1)?;
     let prompt = args.text("--prompt=").unwrap_or("");
     let sleep = Duration::from_millis(args.value("--sleep-ms=", 0)?);
     let work = Duration::from_millis(args.value("--work-ms=", 0)?);
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-    let file = file.to("open the stamp's file")?;
+    let file = shared_file(args.text("--file="))?;
     file.set_len(16).to("make room for the stamp")?;
     let [time, number] = sys::map_counters(&file).to("map the stamp's file")?;
     ready(&[])?;
@@ -65,6 +64,22 @@ fn stamp(args: &Args) -> Outcome {
         read(sys::stdin())?;
     }
     Ok(())
+}
+
+/// Without a path it is shared with nobody.
+fn shared_file(path: Option<&str>) -> Result<File, Failure> {
+    let Some(path) = path else {
+        return memfd_create(c"stamp", MFdFlags::MFD_CLOEXEC)
+            .to("make a file in memory")
+            .map(File::from);
+    };
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .to("open the stamp's file")
 }
 
 fn monotonic() -> Result<u64, Failure> {

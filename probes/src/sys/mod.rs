@@ -244,11 +244,11 @@ impl Semaphore {
         Ok(Semaphore(id as c_int))
     }
 
-    /// semop(2): waits until somebody raises it.
+    /// semop(2): waits until somebody raises it. The C library would make it semtimedop.
     pub(crate) fn take(&self) -> io::Result<()> {
-        let mut down = libc::sembuf { sem_num: 0, sem_op: -1, sem_flg: 0 };
+        let down = libc::sembuf { sem_num: 0, sem_op: -1, sem_flg: 0 };
         // SAFETY: one operation, which lives across the call.
-        result(unsafe { libc::semop(self.0, &mut down, 1) }.into()).map(drop)
+        result(unsafe { libc::syscall(libc::SYS_semop, self.0, &down, 1) }).map(drop)
     }
 
     pub(crate) fn remove(&self) -> io::Result<()> {
