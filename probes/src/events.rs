@@ -1,13 +1,14 @@
 //! Descriptors of the kernel's own events.
 
+use std::os::fd::{AsFd, AsRawFd};
+
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::EventFd;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
-use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, socket};
 use nix::unistd::Pid;
-use std::os::fd::AsFd;
 
 use crate::args::Args;
 use crate::failure::{Outcome, Step};
@@ -84,12 +85,7 @@ fn netlink(_: &Args) -> Outcome {
         .or_skip("make a netlink socket")?;
     ready(&[])?;
     let mut buffer = [0; 4096];
-    nix::sys::socket::recv(
-        std::os::fd::AsRawFd::as_raw_fd(&socket),
-        &mut buffer,
-        nix::sys::socket::MsgFlags::empty(),
-    )
-    .to("receive")?;
+    recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()).to("receive")?;
     Ok(())
 }
 

@@ -25,7 +25,7 @@ pub enum BuildError {
 }
 
 /// Builds the 32-bit probe in `directory` and returns the program's path. It prints the ready line
-/// and blocks in read(2) of fd 0.
+/// and blocks in read(2) of fd 0. A kernel without IA32 emulation refuses to execute it (ENOEXEC).
 ///
 /// # Errors
 /// [`BuildError`].
@@ -51,5 +51,30 @@ fn succeed(command: &mut Command) -> Result<(), BuildError> {
             Err(BuildError::Unsupported(format!("{name} failed: {}", said.trim())))
         }
         Err(error) => Err(BuildError::Unsupported(format!("{name} failed: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::process::Stdio;
+
+    #[test]
+    fn it_prints_its_pid_and_ends_when_fed() {
+        let directory = std::env::temp_dir().join(format!("awaitty-i386-{}", std::process::id()));
+        fs::create_dir(&directory).unwrap();
+        match build(&directory) {
+            Ok(program) => {
+                let mut command = Command::new(program);
+                let probe = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+                let ready = format!("ready {}\n", probe.id());
+                let output = probe.wait_with_output().unwrap();
+                assert_eq!(String::from_utf8_lossy(&output.stdout), ready);
+                assert!(output.status.success());
+            }
+            Err(error) => eprintln!("skip: {error}"),
+        }
+        fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -1,5 +1,6 @@
 //! poll and select on the terminal, for ever, for a time, for other things than reading.
 
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
@@ -63,7 +64,7 @@ fn ppoll_stdin(_: &Args) -> Outcome {
 
 fn select_stdin(_: &Args) -> Outcome {
     ready(&[])?;
-    sys::select(0, None).to("select")?;
+    sys::select_stdin(None).to("select")?;
     read(sys::stdin())
 }
 
@@ -102,7 +103,7 @@ fn poll_write_and_read(_: &Args) -> Outcome {
     ready(&[])?;
     let mut set = [
         PollFd::new(sys::stdin(), PollFlags::POLLIN),
-        PollFd::new(std::os::fd::AsFd::as_fd(&writer), PollFlags::POLLOUT),
+        PollFd::new(writer.as_fd(), PollFlags::POLLOUT),
     ];
     poll(&mut set, PollTimeout::NONE).to("poll")?;
     read(sys::stdin())
@@ -116,7 +117,7 @@ fn poll_ignored(_: &Args) -> Outcome {
 
 fn work_between_selects(timeout: Duration) -> Outcome {
     ready(&[])?;
-    while !sys::select(0, Some(timeout)).to("select")? {
+    while !sys::select_stdin(Some(timeout)).to("select")? {
         compute_for(Duration::from_millis(10));
     }
     read(sys::stdin())

@@ -12,26 +12,26 @@ use Expect::{Exited, Idle, Input, Stopped, Unknown};
 
 /// One row.
 #[derive(Debug, Clone, Copy)]
-pub struct Expectation {
+pub(crate) struct Expectation {
     /// The probe's name.
-    pub probe: &'static str,
+    pub(crate) probe: &'static str,
     /// Its options.
-    pub args: &'static [&'static str],
+    pub(crate) args: &'static [&'static str],
     /// What its standard input is.
-    pub stdin: Stdin,
+    pub(crate) stdin: Stdin,
     /// Does the harness go on to read the terminal after the ready line?
-    pub drained: bool,
+    pub(crate) drained: bool,
     /// What must be said.
-    pub state: Expect,
+    pub(crate) state: Expect,
     /// It must be proved, not guessed; where false, it must not claim to be.
-    pub exact: bool,
+    pub(crate) exact: bool,
     /// Why, where that is not plain; "doubtful" where another answer could be argued for.
-    pub note: &'static str,
+    pub(crate) note: &'static str,
 }
 
 /// Standard input of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stdin {
+pub(crate) enum Stdin {
     /// The terminal.
     Tty,
     /// A pipe that the harness holds open and never writes to. The probe has no terminal then and
@@ -41,7 +41,7 @@ pub enum Stdin {
 
 /// A state with what a test compares of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expect {
+pub(crate) enum Expect {
     /// It waits for input.
     Input(Kind),
     /// It is busy.
@@ -63,7 +63,7 @@ pub enum Expect {
 
 impl Expect {
     /// The bare name.
-    pub fn name(self) -> StateName {
+    pub(crate) fn name(self) -> StateName {
         match self {
             Expect::Input(_) => StateName::Input,
             Expect::Running { .. } => StateName::Running,
@@ -119,10 +119,10 @@ const fn busy_reader(on: &'static [WaitingOn]) -> Expect {
 const RING: &[WaitingOn] = &[Cpu, Timer, Pipe, Other];
 
 /// The 32-bit program that `awaitty_probes::i386::build` makes.
-pub const I386: Expectation = row("i386", Input(Kind::Line));
+pub(crate) const I386: Expectation = row("i386", Input(Kind::Line));
 
 /// Every probe, with the arguments that make another situation of it.
-pub const TABLE: &[Expectation] = &[
+pub(crate) const TABLE: &[Expectation] = &[
     // Tty
     row("read", Input(Kind::Line)),
     row("read", Input(Kind::Pipe)).held_pipe().note("the pipe's writer is whoever started the probe; there is no terminal"),

@@ -4,6 +4,7 @@ mod ring;
 
 use std::fs;
 use std::io;
+use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::atomic::AtomicU64;
@@ -25,15 +26,20 @@ pub(crate) enum Fork {
 
 /// fork(2), which only a process with one thread may do here.
 pub(crate) fn fork() -> io::Result<Fork> {
-    if fs::read_dir("/proc/self/task")?.count() != 1 {
-        return Err(io::Error::other("a probe must be run before any thread is started"));
-    }
-    // SAFETY: this process has one thread (just counted), so the child inherits no lock that a
+    require_one_thread()?;
+    // SAFETY: this process has one thread, so the child inherits no lock that a
     // thread it lacks would have to release.
     Ok(match unsafe { nix::unistd::fork() }? {
         ForkResult::Parent { child } => Fork::Parent(child),
         ForkResult::Child => Fork::Child,
     })
+}
+
+fn require_one_thread() -> io::Result<()> {
+    match fs::read_dir("/proc/self/task")?.count() {
+        1 => Ok(()),
+        _ => Err(io::Error::other("a probe must be run before any thread is started")),
+    }
 }
 
 /// What vfork(2) does: the child runs in this process's memory, and this thread sleeps
@@ -48,6 +54,7 @@ pub(crate) fn vfork(child: fn() -> isize) -> io::Result<Pid> {
 
 /// fork(2) with the PID chosen by the caller: clone3(2) `set_tid`.
 pub(crate) fn fork_as(pid: Pid) -> io::Result<Fork> {
+    require_one_thread()?;
     let tid = pid.as_raw();
     // SAFETY: clone_args is plain integers, for which zero is the default.
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
@@ -128,9 +135,9 @@ pub(crate) fn replace(number: &OwnedFd, by: impl AsFd) -> io::Result<()> {
     result(unsafe { libc::dup2(by.as_fd().as_raw_fd(), number.as_raw_fd()) }.into()).map(drop)
 }
 
-/// select(2) for reading one descriptor, by its own system call where the machine has one: the C
+/// select(2) for reading fd 0, by its own system call where the machine has one: the C
 /// library may make it pselect6.
-pub(crate) fn select(fd: RawFd, timeout: Option<Duration>) -> io::Result<bool> {
+pub(crate) fn select_stdin(timeout: Option<Duration>) -> io::Result<bool> {
     let mut timeout = timeout.map(|length| libc::timeval {
         tv_sec: length.as_secs() as libc::time_t,
         tv_usec: length.subsec_micros().into(),
@@ -138,15 +145,15 @@ pub(crate) fn select(fd: RawFd, timeout: Option<Duration>) -> io::Result<bool> {
     let timeout = timeout.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
     // SAFETY: fd_set is a plain bit array, empty when zeroed.
     let mut set: libc::fd_set = unsafe { std::mem::zeroed() };
-    // SAFETY: FD_SET writes inside the set for descriptors below FD_SETSIZE; fd 0 is what is asked.
-    unsafe { libc::FD_SET(fd, &mut set) };
+    // SAFETY: fd 0 is below FD_SETSIZE, so its bit lies in the set.
+    unsafe { libc::FD_SET(libc::STDIN_FILENO, &mut set) };
     let null = ptr::null_mut::<libc::fd_set>();
     #[cfg(target_arch = "x86_64")]
     // SAFETY: set and timeout are valid for writing across the call.
-    let count = unsafe { libc::syscall(libc::SYS_select, fd + 1, &mut set, null, null, timeout) };
+    let count = unsafe { libc::syscall(libc::SYS_select, 1, &mut set, null, null, timeout) };
     #[cfg(not(target_arch = "x86_64"))]
     // SAFETY: as above.
-    let count = unsafe { libc::select(fd + 1, &mut set, null, null, timeout) }.into();
+    let count = unsafe { libc::select(1, &mut set, null, null, timeout) }.into();
     result(count).map(|count| count > 0)
 }
 
@@ -296,15 +303,17 @@ pub(crate) fn io_getevents() -> io::Result<()> {
     result(count).map(drop)
 }
 
-/// Maps two counters at the beginning of a file of at least 16 bytes, shared with other processes.
-/// They stay mapped until the process ends.
+/// Maps two counters at the beginning of a file, shared with other processes. They stay mapped
+/// until the process ends.
 pub(crate) fn map_counters(file: &fs::File) -> io::Result<&'static [AtomicU64; 2]> {
-    let length = std::num::NonZeroUsize::MIN.saturating_add(size_of::<[AtomicU64; 2]>() - 1);
+    let length = size_of::<[AtomicU64; 2]>();
+    file.set_len(length as u64)?;
+    let length = NonZeroUsize::new(length).ok_or(io::ErrorKind::InvalidInput)?;
     let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
     // SAFETY: a new mapping at an address of the kernel's choice hides nothing that exists.
     let address = unsafe { mman::mmap(None, length, access, MapFlags::MAP_SHARED, file, 0) }?;
-    // SAFETY: page-aligned, never unmapped, and reached only through atomics; the caller's file is
-    // long enough.
+    // SAFETY: page-aligned, as long as the file was just made, never unmapped, and reached only
+    // through atomics.
     Ok(unsafe { address.cast().as_ref() })
 }
 
