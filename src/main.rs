@@ -1,2 +1,7 @@
 //! The `awaitty` program: see `awaitty --help`.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    awaitty::cli::main()
+}

@@ -1,1 +1,90 @@
-//! (room)
+//! The `awaitty` program: one file a subcommand.
+
+pub mod duration;
+pub mod exec;
+pub mod exit;
+pub mod help_texts;
+pub mod json;
+pub mod run;
+pub mod text;
+pub mod watch;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::verdict::Verdict;
+
+/// Says exactly and at once whether what runs on a terminal waits for input, is busy, or is stuck on
+/// something else.
+#[derive(Debug, Parser)]
+#[command(name = "awaitty", version, after_long_help = exit::HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Prints the JSON schema of the lines of `--json`.
+    #[command(hide = true)]
+    Schema,
+    /// Prints the long help of every subcommand in Markdown.
+    #[command(hide = true)]
+    HelpTexts,
+}
+
+/// A change of a terminal's verdict, as a monitor tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// Counts the changes, from 1.
+    pub seq: u64,
+    /// Seconds since the watch began.
+    pub t: f64,
+    /// The state from now on.
+    pub verdict: Verdict,
+}
+
+/// Runs the program with the arguments of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run_command(Cli::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            let (code, worth_telling) = exit::of_error(&error);
+            if worth_telling {
+                eprintln!("awaitty: {error:#}");
+            }
+            code
+        }
+    }
+}
+
+fn run_command(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Schema => print(&(json::schema()? + "\n"))?,
+        Command::HelpTexts => print(&help_texts::markdown())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(text.as_bytes())?;
+    output.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        use clap::Args;
+        super::Cli::command().debug_assert();
+        super::exec::Args::augment_args(clap::Command::new("exec")).debug_assert();
+        super::run::Args::augment_args(clap::Command::new("run")).debug_assert();
+        super::watch::Args::augment_args(clap::Command::new("watch")).debug_assert();
+    }
+}
