@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, at, never, select_biased};
 
 use super::text::Text;
-use super::{Change, duration, exit, json};
+use super::{duration, exit, json};
 use crate::pty::QueryFilter;
 use crate::verdict::Line;
+use crate::watch::Change;
 
 /// Runs a command on a new terminal and returns when it has ended, waits for input, is idle or
 /// stopped.
@@ -71,7 +72,7 @@ pub fn follow(
                 let Ok(change) = change else { break exit::UNKNOWN };
                 if report.json {
                     let tty = report.tty.clone();
-                    json::write(report.changes, &Line::new(change.seq, change.t, tty, &change.verdict))?;
+                    json::write(report.changes, &Line::new(change.seq, change.t.as_secs_f64(), tty, &change.verdict))?;
                 }
                 let code = exit::of_verdict(&change.verdict);
                 last = Some(change.verdict);
@@ -163,7 +164,13 @@ mod tests {
     impl Script {
         fn change(&mut self, state: State) {
             self.seq += 1;
-            self.changes.send(Change { seq: self.seq, t: 0.5, verdict: verdict(state) }).unwrap();
+            self.changes
+                .send(Change {
+                    seq: self.seq,
+                    t: Duration::from_millis(500),
+                    verdict: verdict(state),
+                })
+                .unwrap();
         }
     }
 

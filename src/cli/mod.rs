@@ -14,8 +14,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::verdict::Verdict;
-
 /// Says exactly and at once whether what runs on a terminal waits for input, is busy, or is stuck on
 /// something else.
 #[derive(Debug, Parser)]
@@ -30,20 +28,16 @@ enum Command {
     /// Prints the JSON schema of the lines of `--json`.
     #[command(hide = true)]
     Schema,
+    /// Is one of the probes: a program that blocks in exactly one known way.
+    #[command(hide = true, disable_help_flag = true)]
+    Probe {
+        /// Its name and options.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
     /// Prints the long help of every subcommand in Markdown.
     #[command(hide = true)]
     HelpTexts,
-}
-
-/// A change of a terminal's verdict, as a monitor tells it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    /// Counts the changes, from 1.
-    pub seq: u64,
-    /// Seconds since the watch began.
-    pub t: f64,
-    /// The state from now on.
-    pub verdict: Verdict,
 }
 
 /// Runs the program with the arguments of this process.
@@ -63,6 +57,11 @@ pub fn main() -> ExitCode {
 
 fn run_command(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Probe { arguments } => {
+            let mut arguments = arguments.into_iter();
+            let name = arguments.next().unwrap_or_default();
+            return Ok(awaitty_probes::run(&name, arguments));
+        }
         Command::Schema => print(&(json::schema()? + "\n"))?,
         Command::HelpTexts => print(&help_texts::markdown())?,
     }

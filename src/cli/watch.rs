@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use crossbeam_channel::Receiver;
 
+use super::json;
 use super::text::Text;
-use super::{Change, json};
 use crate::verdict::Line;
+use crate::watch::Change;
 
 /// Tells what a terminal's job does, at once and then at every change, until it is gone.
 #[derive(Debug, clap::Args)]
@@ -48,9 +49,12 @@ pub fn tell(
     for change in changes {
         if json {
             let tty = tty.map(str::to_owned);
-            json::write(sink, &Line::new(change.seq, change.t, tty, &change.verdict))?;
+            json::write(
+                sink,
+                &Line::new(change.seq, change.t.as_secs_f64(), tty, &change.verdict),
+            )?;
         } else {
-            writeln!(sink, "{:10.3}  {}", change.t, Text(&change.verdict))?;
+            writeln!(sink, "{:10.3}  {}", change.t.as_secs_f64(), Text(&change.verdict))?;
             sink.flush()?;
         }
         if change.verdict.has_exited() {
@@ -77,7 +81,7 @@ mod tests {
             evidence: Vec::new(),
             job: Vec::new(),
         };
-        sender.send(Change { seq: 1, t: 1.25, verdict }).unwrap();
+        sender.send(Change { seq: 1, t: std::time::Duration::from_millis(1250), verdict }).unwrap();
         let mut told = Vec::new();
         tell(&changes, None, false, &mut told).unwrap();
         assert_eq!(String::from_utf8(told).unwrap(), "     1.250  ended\n");

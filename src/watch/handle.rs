@@ -227,18 +227,11 @@ impl Watched {
         self.orders.send(Order::Signal(self.job, signal))
     }
 
-    /// The next piece of output of a terminal of our own; `None` when there will be no more. While
+    /// The output of a terminal of our own, piece by piece; `None` if it was not asked for. While
     /// nobody takes it, the program blocks, as on any terminal that nobody reads.
     #[must_use]
-    pub fn read_output(&self) -> Option<Vec<u8>> {
-        let output = self.output.as_ref()?;
-        let full = output.is_full();
-        let chunk = output.recv().ok();
-        if full {
-            // The monitor has stopped reading; without it there is nothing more to read.
-            let _ = self.orders.send(Order::Room(self.job));
-        }
-        chunk
+    pub fn output(&self) -> Option<Receiver<Vec<u8>>> {
+        self.output.clone()
     }
 }
 

@@ -29,6 +29,8 @@ const INOTIFY: u64 = 1;
 const FIRST_JOB: u64 = 2;
 /// The two descriptors of a job: its master or its end, told apart by the lowest bit.
 const END: u64 = 1;
+/// How soon a reader that had no room for output is tried again.
+const RETRY: Duration = Duration::from_millis(1);
 /// Descriptors handled in one turn.
 const EVENTS: usize = 64;
 
@@ -37,7 +39,7 @@ const EVENTS: usize = 64;
 pub struct OpenOptions {
     /// The window.
     pub size: Size,
-    /// Keep the output for [`Watched::read_output`]; otherwise it goes to the screen model only.
+    /// Keep the output for [`Watched::output`]; otherwise it goes to the screen model only.
     pub output: bool,
     /// What the engine may see.
     pub sight: Sight,
@@ -50,7 +52,6 @@ pub(super) enum Order {
     Write(u64, Vec<u8>),
     Resize(u64, Size),
     Signal(u64, Signal),
-    Room(u64),
     Stop,
 }
 
@@ -228,7 +229,8 @@ impl Loop {
             let now = clock::monotonic();
             let due =
                 self.jobs.values().filter(|job| !job.over).map(|job| job.schedule.due()).min();
-            let timeout = due.map(|due| due.saturating_sub(now));
+            let held = self.deliver_held().then_some(RETRY);
+            let timeout = due.map(|due| due.saturating_sub(now)).into_iter().chain(held).min();
             self.cpu = clock::thread_cpu();
             let count = match epoll::wait(&self.epoll, &mut events, timeout) {
                 Ok(count) => count,
@@ -239,6 +241,24 @@ impl Loop {
                 self.event(event.data());
             }
         }
+    }
+
+    /// Hands on the output that had no room; true if some still has none.
+    fn deliver_held(&mut self) -> bool {
+        let waiting = |job: &Job| matches!(&job.origin, Origin::Own(own) if own.held.is_some());
+        let numbers: Vec<u64> =
+            self.jobs.iter().filter(|(_, job)| waiting(job)).map(|(number, _)| *number).collect();
+        for &number in &numbers {
+            if let Some(Job { origin: Origin::Own(own), schedule, .. }) = self.jobs.get_mut(&number)
+            {
+                let now = clock::monotonic();
+                if own.pump(now) == Pumped::Output {
+                    schedule.event(now);
+                }
+            }
+            self.listen_for_room(number);
+        }
+        numbers.iter().any(|number| self.jobs.get(number).is_some_and(waiting))
     }
 
     /// Looks at every job whose look is due.
@@ -313,15 +333,6 @@ impl Loop {
                 if let Some(Job { origin: Origin::Own(own), .. }) = self.jobs.get(&number) {
                     own.pty.signal_foreground(signal);
                 }
-            }
-            Order::Room(number) => {
-                if let Some(job) = self.jobs.get_mut(&number) {
-                    job.schedule.event(now);
-                    if let Origin::Own(own) = &mut job.origin {
-                        own.pump(now);
-                    }
-                }
-                self.listen_for_room(number);
             }
             Order::Stop => self.stopping = true,
         }

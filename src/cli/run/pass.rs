@@ -5,9 +5,10 @@ use std::thread;
 use crossbeam_channel::{Receiver, bounded, never, select_biased};
 
 use super::{Event, Hook, RawMode};
-use crate::cli::{Change, exit, json};
+use crate::cli::{exit, json};
 use crate::pty::Size;
 use crate::verdict::Line;
+use crate::watch::Change;
 
 /// End of file as a terminal types it: the default of `VEOF` (termios(3)).
 const EOT: u8 = 0x04;
@@ -81,7 +82,7 @@ pub fn pass(near: &mut Near<'_>, far: &mut Far<'_>) -> io::Result<Ended> {
             recv(far.changes) -> change => {
                 let Ok(change) = change else { return Ok(Ended::Code(exit::FAILED)) };
                 if let Some(log) = &mut near.log {
-                    let line = Line::new(change.seq, change.t, far.tty.clone(), &change.verdict);
+                    let line = Line::new(change.seq, change.t.as_secs_f64(), far.tty.clone(), &change.verdict);
                     json::write(log, &line)?;
                 }
                 near.hook.changed(&change.verdict);
@@ -207,7 +208,7 @@ mod tests {
         let state = State::Exited(Exited { code: Some(7), signal: None });
         let (evidence, job) = (Vec::new(), Vec::new());
         let verdict = Verdict { state, exact: true, by: By::Proc, confidence: 1.0, evidence, job };
-        Change { seq: 1, t: 0.0, verdict }
+        Change { seq: 1, t: std::time::Duration::ZERO, verdict }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::{Arch, Call, Children, End, Interest, LockKind, Timeout};
 const X64: Arch = Arch::X86_64;
 const READ: Interest = Interest::READ;
 const WRITE: Interest = Interest::WRITE;
+const URGENT: Interest = Interest { read: false, write: false, priority: true, connect: false };
 const CONNECT: Interest = Interest { read: false, write: false, priority: false, connect: true };
 
 fn fd(fd: i32, interest: Interest) -> End {
@@ -137,7 +138,10 @@ fn sleeps() {
     let call = ask(X64, "clock_nanosleep", &[1, 0, 0x1000], memory());
     assert_eq!((call.ends, call.timeout), (vec![End::Time], after(Duration::new(2, 500))));
     let call = ask(X64, "clock_nanosleep", &[1, 1, 0x1000], memory());
-    assert_eq!((call.ends, call.timeout), (vec![End::Time], Timeout::Some));
+    let until = Timeout::Until(Duration::new(2, 500));
+    assert_eq!((call.ends, call.timeout), (vec![End::Time], until));
+    let call = ask(X64, "clock_nanosleep", &[0, 1, 0x1000], memory());
+    assert_eq!((call.ends, call.timeout), (vec![End::Time], Timeout::Some), "it can be set");
     let call = x64("nanosleep", &[0x1000]);
     assert_eq!((call.ends, call.timeout), (vec![End::Time], Timeout::Some));
 }

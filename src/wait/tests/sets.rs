@@ -12,7 +12,7 @@ fn interest_by_the_polled_events() {
     let both = Interest { read: true, write: true, priority: false, connect: false };
     let cases = [
         (0x001, READ),
-        (0x002, READ),
+        (0x002, URGENT),
         (0x040, READ),
         (0x080, READ),
         (0x004, WRITE),
@@ -88,7 +88,7 @@ fn select_and_pselect6_sets() {
     };
     let both = Interest { read: true, write: true, priority: false, connect: false };
     // Descriptor 10's bit is set, but not below nfds.
-    let ends = [fd(0, both), fd(4, READ), fd(9, READ)];
+    let ends = [fd(0, both), fd(4, URGENT), fd(9, READ)];
     let args = [10, 0x1000, 0x2000, 0x3000, 0x4000];
     let call = ask(X64, "select", &args, sets());
     assert_eq!((&call.ends[..], call.timeout), (&ends[..], after(Duration::new(1, 500_000))));
