@@ -5,7 +5,7 @@
 //! A probe that ends with exit code 77 cannot be had here and is a skip, whatever its row says.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use awaitty::verdict::WaitingOn::{Child, Cpu, Lock, Network, Other, Output, Pipe, Timer};
+use awaitty::verdict::WaitingOn::{Child, Cpu, Disk, Lock, Network, Other, Output, Pipe, Timer};
 use awaitty::verdict::{IdleReason, Kind, StateName, StopReason, WaitingOn};
 
 use Expect::{Exited, Idle, Input, Stopped, Unknown};
@@ -115,8 +115,9 @@ const fn busy_reader(on: &'static [WaitingOn]) -> Expect {
     Expect::Running { on, accepts_input: true }
 }
 
-/// A ring always moves; on what, depends on where it is caught.
-const RING: &[WaitingOn] = &[Cpu, Timer, Pipe, Other];
+/// A ring always moves; on what, depends on where it is caught. A read of a pty waits in state D for
+/// the work that feeds the line discipline (`__flush_work`).
+const RING: &[WaitingOn] = &[Cpu, Disk, Timer, Pipe, Other];
 
 /// The 32-bit program that `awaitty_probes::i386::build` makes.
 pub(crate) const I386: Expectation = row("i386", Input(Kind::Line));
