@@ -5,6 +5,7 @@ pub mod exec;
 pub mod exit;
 pub mod help_texts;
 pub mod json;
+pub mod ps;
 pub mod run;
 pub mod text;
 pub mod watch;
@@ -19,7 +20,7 @@ use crate::verdict::Verdict;
 /// Says exactly and at once whether what runs on a terminal waits for input, is busy, or is stuck on
 /// something else.
 #[derive(Debug, Parser)]
-#[command(name = "awaitty", version, after_long_help = exit::HELP)]
+#[command(name = "awaitty", version, disable_help_subcommand = true, after_long_help = exit::HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
