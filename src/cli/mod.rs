@@ -5,6 +5,7 @@ pub mod exec;
 pub mod exit;
 pub mod help_texts;
 pub mod json;
+pub mod probe;
 pub mod ps;
 pub mod run;
 pub mod text;
@@ -28,6 +29,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(hide = true)]
+    Probe(probe::Args),
     /// Prints the JSON schema of the lines of `--json`.
     #[command(hide = true)]
     Schema,
@@ -64,6 +67,7 @@ pub fn main() -> ExitCode {
 
 fn run_command(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Probe(args) => return Ok(probe::run(args)),
         Command::Schema => print(&(json::schema()? + "\n"))?,
         Command::HelpTexts => print(&help_texts::markdown())?,
     }
