@@ -134,7 +134,10 @@ fn run(monitor: &Monitor, row: &Expectation) -> Result<(), Trouble> {
         Err(WaitError::Ended { last: Some(last) }) if exit_code(&last) == Some(SKIPPED) => {
             return Err(Trouble::Skip);
         }
-        Err(_) => return Err(Trouble::Wrong(format!("expected {:?}, got\n{}", row.state, tail(&seen)))),
+        Err(_) => {
+            let got = tail(&seen);
+            return Err(Trouble::Wrong(format!("expected {:?}, got\n{got}", row.state)));
+        }
     }
     if matches!(row.state, Expect::Exited(_)) {
         return Ok(());
@@ -216,12 +219,11 @@ fn on_undrained_terminal(monitor: &Monitor, row: &Expectation) -> Result<Stage, 
     let mut text = Vec::new();
     let mut buffer = [0; 256];
     while !is_ready(&text) {
-        let mut fds = [nix::poll::PollFd::new(
-            std::os::fd::AsFd::as_fd(&pty),
-            nix::poll::PollFlags::POLLIN,
-        )];
+        let mut fds =
+            [nix::poll::PollFd::new(std::os::fd::AsFd::as_fd(&pty), nix::poll::PollFlags::POLLIN)];
         nix::poll::poll(&mut fds, 20_000_u16).unwrap();
-        text.extend_from_slice(&buffer[..pty.read(&mut buffer).unwrap_or(0)]);
+        let count = pty.read(&mut buffer).unwrap_or(0);
+        text.extend_from_slice(&buffer[..count]);
     }
     let watched = monitor.attach(&Target::Pid(pty.pid()), Sight::default()).unwrap();
     Ok(Stage::Pty(pty, watched))
