@@ -1,5 +1,6 @@
 //! The `awaitty` program: one file a subcommand.
 
+pub mod doctor;
 pub mod duration;
 pub mod exec;
 pub mod exit;
@@ -37,6 +38,7 @@ enum Command {
     Run(run::Args),
     Watch(watch::Args),
     Ps(ps::Args),
+    Doctor(doctor::Args),
     #[command(hide = true)]
     Probe(probe::Args),
     /// Prints the JSON schema of the lines of `--json`.
@@ -74,6 +76,7 @@ fn run_command(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(args) => return run::run(args),
         Command::Watch(args) => return watch::run(args),
         Command::Ps(args) => return ps::run(args),
+        Command::Doctor(args) => return doctor::run(args),
         Command::Schema => print(&(json::schema()? + "\n"))?,
         Command::HelpTexts => print(&help_texts::markdown())?,
     }

@@ -28,7 +28,7 @@ const SETTLING: Duration = Duration::from_millis(250);
 #[command(after_long_help = exit::HELP_OF_WATCH)]
 pub struct Args {
     /// Print a JSON array, with an object a terminal: what a line of `watch --json` has, and session,
-    /// job and since (in seconds).
+    /// foreground (JOB) and since (in seconds).
     #[arg(long)]
     pub json: bool,
     /// What the verdicts rest on.
@@ -55,7 +55,8 @@ pub struct Row {
 #[derive(Debug, Serialize)]
 struct Record {
     session: Option<Party>,
-    job: Option<Party>,
+    /// The line's `job` has the tasks.
+    foreground: Option<Party>,
     since: Option<u64>,
     #[serde(flatten)]
     line: Line,
@@ -133,7 +134,7 @@ impl From<Row> for Record {
     fn from(row: Row) -> Record {
         let Row { tty, session, job, since, verdict } = row;
         let line = Line::new(1, 0.0, Some(tty), &verdict);
-        Record { session, job, since: since.map(|since| since.as_secs()), line }
+        Record { session, foreground: job, since: since.map(|since| since.as_secs()), line }
     }
 }
 
