@@ -200,14 +200,14 @@ impl Job {
         let depth = if whole { Depth::Whole } else { Depth::FirstLive };
         let judge = &self.judge;
         let mut live = |task: &crate::observe::Task| judge.is_live(task);
-        let observation = match self.sight.hidden.is_empty() {
+        let mut observation = match self.sight.hidden.is_empty() {
             true => self.looker.look(kernel, depth, &mut live),
             false => {
                 let hidden = self.sight.hidden.iter().copied();
                 self.looker.look(&mut Hidden::new(&mut *kernel, hidden), depth, &mut live)
             }
         };
-        let judgement = self.judged(&observation, now);
+        let judgement = self.judged(&mut observation, now);
         let posture = posture(&judgement);
         let news = judgement.news;
         if news {
@@ -217,13 +217,20 @@ impl Job {
         self.schedule.looked(now, spent(), posture, whole);
     }
 
-    fn judged(&mut self, observation: &Observation, now: Instant) -> Judgement {
+    fn judged(&mut self, observation: &mut Observation, now: Instant) -> Judgement {
         let mut undrained = false;
         if let Origin::Own(own) = &mut self.origin {
             // Everything sleeps, so what is still in the terminal is all that there will be: the
             // prompt must be read before it is told.
             own.pump(now);
             undrained = own.undrained();
+            if let Some(terminal) = &mut observation.terminal
+                && terminal.undrained == Some(true)
+                && own.held.is_none()
+            {
+                // The terminal was full because we had not come to read it yet.
+                terminal.writable = Some(true);
+            }
         }
         let output = match &self.origin {
             Origin::Own(own) => Some(own.screen.output()),
