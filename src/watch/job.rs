@@ -48,6 +48,8 @@ pub(super) enum Origin {
 pub(super) struct Own {
     pub(super) pty: Pty,
     pub(super) screen: Screen,
+    /// Queries are answered here, and not by whoever shows the output.
+    pub(super) answers: bool,
     pub(super) end: Option<OwnedFd>,
     pub(super) input: VecDeque<u8>,
     pub(super) output: Option<crossbeam_channel::Sender<Vec<u8>>>,
@@ -91,7 +93,9 @@ impl Own {
                 Ok(count) => {
                     total += count;
                     let replies = self.screen.feed(&buffer[..count], now);
-                    self.input.extend(replies);
+                    if self.answers {
+                        self.input.extend(replies);
+                    }
                     if self.output.is_some() {
                         self.held = Some(buffer[..count].to_vec());
                     }
@@ -212,6 +216,8 @@ impl Job {
         let news = judgement.news;
         if news {
             self.publish(judgement, observation.at);
+        } else {
+            self.shared.refresh(judgement.verdict);
         }
         let now = kernel.now();
         self.schedule.looked(now, spent(), posture, whole);
@@ -275,7 +281,11 @@ impl Job {
     fn publish(&mut self, judgement: Judgement, at: Instant) {
         self.seq += 1;
         let t = at.saturating_sub(self.began);
-        self.shared.publish(Change { seq: self.seq, t, verdict: judgement.verdict });
+        let output = match &self.origin {
+            Origin::Own(own) => own.screen.bytes(),
+            Origin::Foreign { .. } => 0,
+        };
+        self.shared.publish(Change { seq: self.seq, t, output, verdict: judgement.verdict });
     }
 }
 
