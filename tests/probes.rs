@@ -138,7 +138,8 @@ fn run(monitor: &Monitor, row: &Expectation) -> Result<(), Trouble> {
             return Err(Trouble::Skip);
         }
         Err(_) => {
-            return Err(Trouble::Wrong(format!("expected {:?}, got\n{}", row.state, tail(&seen))));
+            let got = tail(&seen);
+            return Err(Trouble::Wrong(format!("expected {:?}, got\n{got}", row.state)));
         }
     }
     if matches!(row.state, Expect::Exited(_)) {
@@ -213,7 +214,8 @@ fn on_undrained_terminal(monitor: &Monitor, row: &Expectation) -> Result<Stage, 
         let mut fds =
             [nix::poll::PollFd::new(std::os::fd::AsFd::as_fd(&pty), nix::poll::PollFlags::POLLIN)];
         nix::poll::poll(&mut fds, 20_000_u16).unwrap();
-        text.extend_from_slice(&buffer[..pty.read(&mut buffer).unwrap_or(0)]);
+        let count = pty.read(&mut buffer).unwrap_or(0);
+        text.extend_from_slice(&buffer[..count]);
     }
     let watched = monitor.attach(&Target::Pid(pty.pid()), Sight::default()).unwrap();
     Ok(Stage::Pty(pty, watched))

@@ -5,6 +5,8 @@ pub mod exec;
 pub mod exit;
 pub mod help_texts;
 pub mod json;
+pub mod probe;
+pub mod ps;
 pub mod run;
 pub mod text;
 pub mod watch;
@@ -17,7 +19,7 @@ use clap::{Parser, Subcommand};
 /// Says exactly and at once whether what runs on a terminal waits for input, is busy, or is stuck on
 /// something else.
 #[derive(Debug, Parser)]
-#[command(name = "awaitty", version, after_long_help = exit::HELP)]
+#[command(name = "awaitty", version, disable_help_subcommand = true, after_long_help = exit::HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -25,16 +27,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(hide = true)]
+    Probe(probe::Args),
     /// Prints the JSON schema of the lines of `--json`.
     #[command(hide = true)]
     Schema,
-    /// Is one of the probes: a program that blocks in exactly one known way.
-    #[command(hide = true, disable_help_flag = true)]
-    Probe {
-        /// Its name and options.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
-    },
     /// Prints the long help of every subcommand in Markdown.
     #[command(hide = true)]
     HelpTexts,
@@ -57,11 +54,7 @@ pub fn main() -> ExitCode {
 
 fn run_command(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Probe { arguments } => {
-            let mut arguments = arguments.into_iter();
-            let name = arguments.next().unwrap_or_default();
-            return Ok(awaitty_probes::run(&name, arguments));
-        }
+        Command::Probe(args) => return Ok(probe::run(args)),
         Command::Schema => print(&(json::schema()? + "\n"))?,
         Command::HelpTexts => print(&help_texts::markdown())?,
     }

@@ -21,10 +21,10 @@ pub(super) fn group(group: nix::unistd::Pid, signal: Signal) {
     let _ = killpg(group, signal);
 }
 
-/// Signals every process of a session.
-pub(super) fn session(leader: Pid, signal: Signal) {
+/// Sends `signals`, in this order, to every process of a session.
+pub(super) fn session(leader: Pid, signals: &[Signal]) {
     for stat in everyone().iter().filter(|stat| stat.session == leader) {
-        send(stat, signal);
+        signals.iter().for_each(|signal| send(stat, *signal));
     }
 }
 

@@ -208,13 +208,12 @@ impl Pty {
     /// Tells the foreground group and every process of the session that the terminal is gone, as the
     /// kernel does when a line drops: `SIGHUP`, and `SIGCONT` for those that are stopped.
     pub fn hang_up(&self) {
-        let foreground = sys::tty::foreground(&self.master).ok().flatten();
-        if let Some(group) = foreground {
-            kill::group(group, Signal::SIGHUP);
-            kill::group(group, Signal::SIGCONT);
+        let lost = [Signal::SIGHUP, Signal::SIGCONT];
+        // A group is signalled as a whole, members that /proc hides from us (hidepid) included.
+        if let Ok(Some(group)) = sys::tty::foreground(&self.master) {
+            lost.iter().for_each(|signal| kill::group(group, *signal));
         }
-        kill::session(self.pid(), Signal::SIGHUP);
-        kill::session(self.pid(), Signal::SIGCONT);
+        kill::session(self.pid(), &lost);
     }
 
     /// Hangs up, and then kills whatever still is there: the processes of the session, and the
