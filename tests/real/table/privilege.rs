@@ -32,8 +32,8 @@ pub(super) const TABLE: &[Situation] = &[
     // The same, watched by that user
     situation("its-cat", &["cat"], &[CAT, types("\x04"), exited(0)]).user(User::Pty).watched_by_its_user(),
     situation("its-bash", &["bash", "--noprofile", "--norc"], &[prompt().prompt("$ ").reader("bash").step()]).user(User::Pty).watched_by_its_user(),
-    situation("its-sudo-pty", SUDO_CAT, &[PASSWORD_GUESSED, types("{password}\n"), unknown().guessed().step(), types("\x04"), exited(0)]).user(User::Pty).watched_by_its_user(),
-    situation("its-sudo-no-pty", SUDO_CAT, &[PASSWORD_GUESSED, types("{password}\n"), unknown().guessed().step(), types("\x04"), exited(0)]).user(User::NoPty).watched_by_its_user(),
-    situation("its-sudo-sleep", &["sudo", "sleep", "100"], &[PASSWORD_GUESSED, types("{password}\n"), unknown().guessed().step()]).user(User::Pty).watched_by_its_user(),
+    situation("its-sudo-pty", SUDO_CAT, &[PASSWORD_GUESSED, types("{password}\n"), unknown().step(), types("\x04"), exited(0)]).user(User::Pty).watched_by_its_user(),
+    situation("its-sudo-no-pty", SUDO_CAT, &[PASSWORD_GUESSED, types("{password}\n"), unknown().step(), types("\x04"), exited(0)]).user(User::NoPty).watched_by_its_user(),
+    situation("its-sudo-sleep", &["sudo", "sleep", "100"], &[PASSWORD_GUESSED, types("{password}\n"), unknown().step()]).user(User::Pty).watched_by_its_user(),
     situation("its-su", &["su", "--command=cat"], &[secret().guessed().prompt("Password: ").step()]).user(User::Pty).watched_by_its_user(),
 ];

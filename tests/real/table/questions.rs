@@ -4,16 +4,17 @@ use crate::situation::{
     Beside, Situation, User, exited, key, line, screen, secret, situation, types,
 };
 
+/// A package's question, with databases of its own: the machine's are left alone.
 const ASK: &[(&str, &str)] = &[
-    (
-        "ask",
-        "#!/bin/sh\nset -e\n. /usr/share/debconf/confmodule\ndb_input high ask/name || true\n\
-         db_go || true\n",
-    ),
+    ("ask", "#!/bin/sh\n. /usr/share/debconf/confmodule\ndb_input high ask/name\ndb_go\n"),
     ("ask.templates", "Template: ask/name\nType: string\nDescription: The name?\n It is needed.\n"),
+    (
+        "debconf.conf",
+        "Config: config\nTemplates: templates\n\n\
+         Name: config\nDriver: File\nFilename: config.dat\n\n\
+         Name: templates\nDriver: File\nFilename: templates.dat\n",
+    ),
 ];
-/// A database of its own, so that the machine's is left alone.
-const DEBCONF_DB: &str = "export DEBCONF_DB_REPLACE=\"File{$HOME/db}\"; ";
 
 /// Packs `conf.deb` with one configuration file, installs it below `root`, changes the file, and
 /// installs a newer one.
@@ -83,9 +84,21 @@ pub(super) const TABLE: &[Situation] = &[
         types("secret\n"),
         exited(0),
     ]).needs(&["git"]),
-    situation("git-log", &["bash", "-c", "git init -q; git -c user.name=me -c user.email=me@localhost commit -q --allow-empty -m one; git log"], &[screen().reader("less").asks_terminal().step(), types("q"), exited(0)]).needs(&["git", "less"]).env(&[("GIT_PAGER", "less -+F")]),
+    situation("git-log", &["bash", "-c", "git init -q; git -c user.name=me -c user.email=me@localhost commit -q --allow-empty -m one; git log"], &[screen().reader("less").asks_terminal().step(), types("q"), exited(0)]).needs(&["git", "less"]).env(&[("LESS", "R")]),
     // Packages
     situation("npm-init", &["npm", "init"], &[key().prompt("package name: ").step(), types("\x03")]).env(&[("npm_config_update_notifier", "false")]),
-    situation("apt-get", &["apt-get", "remove", "nano"], &[line().prompt("Do you want to continue? [Y/n] ").reader("apt-get").step(), types("n\n"), exited(1)]).user(User::Root).beside(Beside::PackageLock),
+    situation("apt-get", &["apt-get", "remove", "nano"], &[line().prompt("Do you want to continue? [Y/n] ").reader("apt-get").step(), types("n\n"), exited(1)]).needs(&["nano"]).user(User::Root).beside(Beside::PackageLock),
     situation("dpkg-conffile", &["bash", "-c", CONFFILE], &[line().prompt("(Y/I/N/O/D/Z) [default=N] ? ").reader("dpkg").step(), types("n\n"), exited(0)]).needs(&["dpkg", "dpkg-deb"]).user(User::Root),
+    situation("debconf-teletype", &["bash", "-c", "chmod +x ask; exec ./ask"], &[line().prompt("The name? ").step(), types("x\n"), exited(0)])
+        .needs(&["debconf"])
+        .files(ASK)
+        .env(&[("DEBCONF_SYSTEMRC", "debconf.conf"), ("DEBIAN_FRONTEND", "teletype")]),
+    situation("debconf-readline", &["bash", "-c", "chmod +x ask; exec ./ask"], &[line().prompt("The name? ").step(), types("x\n"), exited(0)])
+        .needs(&["debconf"])
+        .files(ASK)
+        .env(&[("DEBCONF_SYSTEMRC", "debconf.conf"), ("DEBIAN_FRONTEND", "readline"), ("PERL_RL", "Stub")]),
+    situation("debconf-dialog", &["bash", "-c", "chmod +x ask; exec ./ask"], &[screen().reader("whiptail").step(), types("x\r"), exited(0)])
+        .needs(&["debconf", "whiptail"])
+        .files(ASK)
+        .env(&[("DEBCONF_SYSTEMRC", "debconf.conf"), ("DEBIAN_FRONTEND", "dialog")]),
 ];

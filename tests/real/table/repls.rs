@@ -78,7 +78,7 @@ pub(super) const TABLE: &[Situation] = &[
         key().prompt("(gdb) ").reader("gdb").step(),
     ]),
     situation("psql-password", &["psql", "-h", "127.0.0.1", "-W", "-U", "me", "db"], &[secret().prompt("Password: ").reader("psql").step()]),
-    situation("jshell", &["jshell"], &[key().prompt("jshell> ").reader("java").step(), types("1\n"), key().prompt("jshell> ").step()]),
+    situation("jshell", &["jshell"], &[key().prompt("jshell> ").step(), types("1\n"), key().prompt("jshell> ").step()]),
     situation("perl-debugger", &["perl", "-de", "0"], &[line().prompt("DB<1> ").reader("perl").step(), types("q\n"), exited(0)]),
     situation("bc", &["bc", "-q"], &[key().reader("bc").step(), types("1\n"), key().reader("bc").step(), types("quit\n"), exited(0)]),
     situation("ed", &["ed", "-p", "* "], &[line().prompt("* ").reader("ed").step(), types("q\n"), exited(0)]),

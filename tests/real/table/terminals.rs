@@ -4,7 +4,7 @@ use awaitty::verdict::IdleReason;
 use awaitty::verdict::WaitingOn::Timer;
 
 use crate::expect::Expect::Idle;
-use crate::situation::{Situation, Step, exited, key, line, prompt, running, screen, secret, situation, state, types};
+use crate::situation::{Situation, Step, exited, line, prompt, running, screen, secret, situation, state, types};
 
 const CAT: Step = line().reader("cat").step();
 const TMUX: &[(&str, &str)] = &[("TMUX_TMPDIR", ".")];
@@ -23,7 +23,7 @@ pub(super) const TABLE: &[Situation] = &[
     situation("expect-interact", &["expect", "-c", "spawn cat; interact"], &[CAT, types("\x04"), exited(0)]),
     situation("expect-interact-sleep", &["expect", "-c", "spawn sleep 100; interact"], &[running(&[Timer])]),
     situation("expect-user", &["expect", "-c", "set timeout -1; send_user 'Name?'; expect_user -re .+"], &[line().prompt("Name?").reader("expect").step(), types("x\n"), exited(0)]),
-    situation("expect-prompt", &["expect"], &[key().prompt("expect1.1> ").reader("expect").step()]),
+    situation("expect-prompt", &["expect"], &[line().prompt("expect1.1> ").reader("expect").step()]),
     situation("tmux", &["tmux", "-f", "/dev/null", "new", "cat"], &[line().reader("cat").asks_terminal().step(), types("\x04"), exited(0)]).env(TMUX),
     situation("tmux-sleep", &["tmux", "-f", "/dev/null", "new", "sleep 100"], &[running(&[Timer])]).env(TMUX),
     situation("tmux-bash", &["tmux", "-f", "/dev/null", "new", "bash --noprofile --norc"], &[prompt().reader("bash").asks_terminal().step(), types("cat\n"), CAT]).env(TMUX),

@@ -4,7 +4,7 @@ use awaitty::verdict::IdleReason;
 use awaitty::verdict::WaitingOn::{Child, Cpu, Disk, Lock, Network, Output, Pipe, Timer};
 
 use crate::expect::Expect::{Idle, Killed};
-use crate::situation::{Beside, Situation, exited, line, prints, running, situation, state, types};
+use crate::situation::{Beside, Situation, exited, line, prints, running, situation, state, types, unknown};
 
 const MAKEFILE: &[(&str, &str)] = &[(
     "Makefile",
@@ -35,7 +35,8 @@ pub(super) const TABLE: &[Situation] = &[
     situation("fifo-write", &["bash", "-c", "mkfifo fifo; echo x >fifo"], &[state(Idle(IdleReason::Fifo))]),
     // Somebody else's move
     situation("curl", &["bash", "-c", "exec curl -s http://127.0.0.1:$PORT/"], &[running(&[Network])]).needs(&["curl"]).beside(Beside::SilentServer),
-    situation("nc", &["bash", "-c", "exec nc 127.0.0.1 $PORT"], &[line().guessed().reader("nc").step()]).needs(&["nc"]).beside(Beside::SilentServer),
+    // It takes input, and the other end is not to be seen.
+    situation("nc", &["bash", "-c", "exec nc 127.0.0.1 $PORT"], &[unknown().step()]).needs(&["nc"]).beside(Beside::SilentServer),
     situation("flock-outside", &["flock", "held.lock", "true"], &[running(&[Lock])]).beside(Beside::HeldLock),
     situation("flock-inside", &["bash", "-c", "flock lock sleep 100 & while flock -n lock true; do :; done; flock lock true"], &[running(&[Timer])]).needs(&["flock"]),
     situation("flock-reader", &["bash", "-c", "exec 3>lock; flock 3; flock lock true & read -p 'Name? ' x"], &[line().prompt("Name? ").reader("bash").step()]).needs(&["flock"]),
