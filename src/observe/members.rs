@@ -68,6 +68,7 @@ impl Identity {
             tpgid: self.tpgid,
             comm: self.comm,
             member: false,
+            relay: false,
             children: Vec::new(),
             signals: None,
             tracer: 0,
@@ -172,6 +173,34 @@ impl Walk {
         let identity = Identity::read(kernel, leader)?;
         self.threads.insert(pid, threads);
         Ok(Process { children, ..identity.into_process(pid) })
+    }
+
+    /// Marks what runs in the foreground of the terminals behind an outside relay.
+    pub(super) fn mark_behind(&mut self, relay: Pid) {
+        let mut connected: BTreeMap<Pid, bool> = BTreeMap::new();
+        for pid in &self.order {
+            let Some(process) = self.processes.get(pid) else { continue };
+            let above = process.ppid == relay
+                || self.processes.get(&process.ppid).is_some_and(|parent| parent.member);
+            let together = *connected.entry(process.session).or_insert(above);
+            let front = process.tty.is_none() || process.pgrp == process.tpgid;
+            let (own, on_terminal) =
+                (*pid == relay, process.tty.is_some() || process.ppid != relay);
+            if let Some(process) = self.processes.get_mut(pid) {
+                process.relay = own;
+                process.member = !own && together && front && on_terminal;
+            }
+        }
+    }
+
+    /// Adds another walk's processes.
+    pub(super) fn join(&mut self, other: Walk) {
+        self.order.extend(other.order.iter().filter(|pid| !self.processes.contains_key(pid)));
+        self.threads.extend(other.threads);
+        self.counters.extend(other.counters);
+        for (pid, process) in other.processes {
+            self.processes.entry(pid).or_insert(process);
+        }
     }
 
     /// Marks the members: the foreground groups of every session that hangs together with the

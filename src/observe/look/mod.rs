@@ -2,6 +2,7 @@
 //! one instant.
 
 mod gather;
+mod outside;
 mod prove;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,8 +13,8 @@ use crate::observe::holders::{self, Table};
 use crate::observe::members::{Counter, Identity, Root, Walk, children_of, counter};
 use crate::observe::objects::{self, Controlling};
 use crate::observe::{
-    Instantaneous, Kernel, Object, ObjectId, Observation, Pid, Process, ReadError, Source, Task,
-    TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
+    FileId, Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process,
+    ReadError, Source, Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
 };
 use crate::proc::Status;
 use crate::wait::Children;
@@ -59,6 +60,8 @@ pub struct Looker {
     front: Option<Pid>,
     /// What was read of a process, for as long as none of its tasks runs.
     known: BTreeMap<Pid, Known>,
+    /// What the last scan of the machine found.
+    outside: outside::Outside,
     /// Processes below the job's ancestors that are known not to belong to it.
     strangers: BTreeSet<Pid>,
 }
@@ -108,6 +111,7 @@ impl Looker {
             proved: None,
             front: None,
             known: BTreeMap::new(),
+            outside: outside::Outside::default(),
             strangers: BTreeSet::new(),
         }
     }
@@ -163,6 +167,9 @@ impl Looker {
     /// The last proved observation, if a second pass shows that nothing has run since.
     fn unchanged(&mut self, kernel: &mut dyn Kernel) -> Option<Observation> {
         let proved = self.proved.take()?;
+        if self.outside.is_due(kernel.now()) {
+            return None;
+        }
         if foreground_of(&self.scope, kernel, &proved.observation) != proved.foreground {
             return None;
         }
