@@ -1,0 +1,65 @@
+//! From the moment a program blocks to the verdict at the API.
+
+use std::time::Duration;
+
+use awaitty::watch::Monitor;
+
+use crate::Effort;
+use crate::report::Report;
+use crate::stage::{Rhythm, Stamped};
+use crate::stats::Sorted;
+
+const METHOD: &str = "the probe stamps CLOCK_MONOTONIC just before it blocks in read(2) of its \
+                      terminal; the clock is read again when the verdict arrives by the channel";
+const PROMPT: &str = "Continue? [Y/n] ";
+
+pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()> {
+    report.subject("latency", METHOD);
+    let millis = Duration::from_millis;
+    let idle = Rhythm { prompt: PROMPT, ..Rhythm::default() };
+    let prompts = [
+        ("a prompt after a sleep of 20 ms", Rhythm { sleep: millis(20), ..idle }),
+        ("a prompt after computing for 5 ms", Rhythm { work: millis(5), ..idle }),
+        ("a prompt at once, again and again", idle),
+    ];
+    for (name, rhythm) in prompts {
+        let samples = on_terminals(1, effort.of(1000), rhythm)?;
+        report.distribution(name, &samples, "ms", [Some(0.3), Some(3.0)]);
+    }
+    for (quiet, terminals, rounds) in [(10, 1, 500), (100, 1, 200), (1000, 4, 25), (3000, 4, 25)] {
+        let rhythm = Rhythm { sleep: millis(quiet), ..Rhythm::default() };
+        let samples = on_terminals(terminals, effort.of(rounds), rhythm)?;
+        let bound = quiet as f64 * 0.02 + 2.0;
+        let name = format!("a silent wait after {} s", quiet as f64 / 1000.0);
+        report.distribution(&name, &samples, "ms", [None, Some(bound)]);
+    }
+    Ok(())
+}
+
+/// Latencies in ms of so many rounds on each of so many terminals, all watched by one monitor.
+fn on_terminals(terminals: usize, rounds: usize, rhythm: Rhythm) -> anyhow::Result<Sorted> {
+    let monitor = Monitor::start()?;
+    let mut samples = Vec::new();
+    std::thread::scope(|scope| {
+        let runs: Vec<_> =
+            (0..terminals).map(|_| scope.spawn(|| rounds_of(&monitor, rounds, rhythm))).collect();
+        for run in runs {
+            let run = run.join().map_err(|_| anyhow::anyhow!("a terminal's thread panicked"))?;
+            samples.extend(run?);
+        }
+        anyhow::Ok(())
+    })?;
+    Ok(Sorted::new(samples))
+}
+
+fn rounds_of(monitor: &Monitor, rounds: usize, rhythm: Rhythm) -> anyhow::Result<Vec<f64>> {
+    let mut probe = Stamped::open(monitor, rhythm)?;
+    // The first round comes after the start of a program, which is another matter.
+    probe.latency()?;
+    (0..rounds)
+        .map(|_| {
+            probe.feed()?;
+            probe.latency().map(|latency| latency.as_secs_f64() * 1e3)
+        })
+        .collect()
+}
