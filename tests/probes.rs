@@ -87,14 +87,14 @@ fn report(troubles: &[(&&Expectation, Trouble)], total: usize) {
 enum Stage {
     Own(Watched),
     /// A terminal that the watch did not open.
-    Pty(Pty, Watched),
+    Pty { _held: Pty, watched: Watched },
     Piped(Child, Watched),
 }
 
 impl Stage {
     fn watched(&self) -> &Watched {
         match self {
-            Stage::Own(watched) | Stage::Pty(_, watched) | Stage::Piped(_, watched) => watched,
+            Stage::Own(watched) | Stage::Pty { watched, .. } | Stage::Piped(_, watched) => watched,
         }
     }
 }
@@ -226,7 +226,7 @@ fn on_undrained_terminal(monitor: &Monitor, row: &Expectation) -> Result<Stage, 
         text.extend_from_slice(&buffer[..count]);
     }
     let watched = monitor.attach(&Target::Pid(pty.pid()), Sight::default()).unwrap();
-    Ok(Stage::Pty(pty, watched))
+    Ok(Stage::Pty { _held: pty, watched })
 }
 
 fn on_a_pipe(monitor: &Monitor, row: &Expectation) -> Result<Stage, Trouble> {

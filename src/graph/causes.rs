@@ -80,13 +80,18 @@ fn of_source(
     causes: &mut Vec<Cause>,
 ) {
     match source {
-        Source::Object { interest, .. } if interest.none() => causes.push(Cause::Nothing(None)),
+        Source::Object { interest, .. } if interest.none() => {
+            causes.push(Cause::Nothing(Some(IdleReason::Events)));
+        }
         Source::Object { object: Object::TimerFd { left }, .. } => causes.push(match left {
             Some(_) => of_timer(task, timer),
             None => Cause::Nothing(None),
         }),
         Source::Object { fd, interest, object } => {
             causes.push(of_object(index, task, *fd, *interest, object));
+            if matches!(object, Object::Fifo(_)) {
+                causes.push(Cause::Nothing(Some(IdleReason::Fifo)));
+            }
             if matches!(object, Object::SignalFd { mask } if mask & SIGCHLD_BIT != 0) {
                 causes.push(of_children(index, task, Children::Any, true));
             }
@@ -116,8 +121,9 @@ fn of_object(
     match object {
         Object::Terminal(tty) => of_terminal(index, task, *tty, interest),
         Object::Master(tty) => of_master(index, *tty),
-        Object::Pipe(id) => of_pipe(index, task, ObjectId::Pipe(*id), interest),
+        Object::Pipe(id) | Object::Fifo(id) => of_pipe(index, task, ObjectId::Pipe(*id), interest),
         Object::Unix { listening: true, .. } => Cause::Nothing(Some(IdleReason::Server)),
+        Object::Unix { peer: 0, name: Some(_), .. } => Cause::Nothing(Some(IdleReason::Server)),
         Object::Unix { peer: 0, .. } => Cause::Nothing(Some(IdleReason::Events)),
         Object::Unix { peer, name, .. } => {
             let peer = ObjectId::Socket(*peer);

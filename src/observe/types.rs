@@ -27,6 +27,14 @@ pub struct TtyId {
     pub rdev: u64,
 }
 
+impl Object {
+    /// Is it a socket of any kind?
+    #[must_use]
+    pub fn is_socket(&self) -> bool {
+        matches!(self, Object::Unix { .. } | Object::Inet { .. } | Object::Socket { .. })
+    }
+}
+
 impl TtyId {
     /// The same terminal? A file system that could not be read (0) matches any.
     #[must_use]
@@ -284,8 +292,10 @@ pub enum Object {
     Terminal(TtyId),
     /// A pty master; the terminal it drives.
     Master(TtyId),
-    /// A pipe, or a fifo that is open.
+    /// A pipe.
     Pipe(FileId),
+    /// A fifo that is open: anybody may open its other end by the path.
+    Fifo(FileId),
     /// A unix socket.
     Unix {
         /// Its inode.

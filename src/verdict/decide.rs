@@ -90,7 +90,7 @@ impl<'a> Case<'a> {
     fn running(&self, root: Option<usize>, on: WaitingOn) -> Verdict {
         let state = State::Running(Running {
             waiting_on: on,
-            accepts_input: self.readers().next().is_some(),
+            accepts_input: !self.receivers(&self.readers().collect::<Vec<_>>()).is_empty(),
             task: root.map(|at| self.party(at)),
         });
         self.verdict(state, true, vec![Evidence::Syscalls])
@@ -319,11 +319,10 @@ impl<'a> Case<'a> {
         let task = &self.observation().tasks[at];
         let TaskState::Blocked(wait) = &task.state else { return None };
         let (fd, name) = wait.sources.iter().find_map(|source| match (source, object) {
-            (Source::Object { fd, object: Object::Pipe(id), .. }, ObjectId::Pipe(pipe))
-                if *id == pipe =>
-            {
-                Some((*fd, format!("pipe:[{}]", id.ino)))
-            }
+            (
+                Source::Object { fd, object: Object::Pipe(id) | Object::Fifo(id), .. },
+                ObjectId::Pipe(pipe),
+            ) if *id == pipe => Some((*fd, format!("pipe:[{}]", id.ino))),
             (
                 Source::Object { fd, object: Object::Unix { ino, peer, .. }, .. },
                 ObjectId::Socket(end),
@@ -360,10 +359,7 @@ impl<'a> Case<'a> {
             return self.verdict(State::Stopped(stopped), exact, evidence);
         }
         let reasons = self.graph.idle_reasons();
-        let ticking = self
-            .graph
-            .members()
-            .any(|at| self.roles.get(&self.observation().tasks[at].id) == Some(&TimerRole::Tick));
+        let ticking = self.graph.members().any(|at| self.only_ticks(at));
         let lasting = reasons.iter().find(|reason| **reason != IdleReason::Signal);
         if ticking && lasting.is_none() {
             // Nothing but timers: it does little, but by itself.
@@ -387,6 +383,16 @@ impl<'a> Case<'a> {
         let exact = exact && !(reason == IdleReason::Signal && self.alarm_possible());
         let idle = Idle { reason, listening: self.listening(reason), cycle: parties };
         self.verdict(State::Idle(idle), exact, evidence)
+    }
+
+    /// Does the task wait for the time alone, over and over?
+    fn only_ticks(&self, at: usize) -> bool {
+        let task = &self.observation().tasks[at];
+        let time = |source: &Source| {
+            matches!(source, Source::Time | Source::Object { object: Object::TimerFd { .. }, .. })
+        };
+        self.roles.get(&task.id) == Some(&TimerRole::Tick)
+            && matches!(&task.state, TaskState::Blocked(wait) if wait.sources.iter().all(time))
     }
 
     /// A pending alarm(2) is shown nowhere: a process that handles SIGALRM may be waiting for it.

@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{
-    By, Decision, Evidence, Exited, History, Kind, Open, Output, Shells, State, Verdict, decide,
-    guess,
+    By, Decision, Evidence, Exited, History, Kind, Open, Output, Shells, State, Verdict, WaitingOn,
+    decide, guess,
 };
 use crate::graph::{Graph, TimerRole};
 use crate::observe::{Instant, Instantaneous, Observation, Task, TaskId, TaskState, Terminal};
 
 /// A job that leaves `input` for less than this, without having been given any, only redraws.
 const REDRAW: Duration = Duration::from_millis(100);
+/// A reader that was seen between slices of work is one for this long after.
+const READER_SEEN: Duration = Duration::from_secs(3);
 /// A write to a foreign terminal that sleeps this long is not merely behind its reader.
 const UNDRAINED: Duration = Duration::from_millis(250);
 
@@ -21,12 +23,17 @@ const UNDRAINED: Duration = Duration::from_millis(250);
 pub struct Judge {
     history: History,
     shells: Shells,
+    /// The verdict that was told last.
     last: Option<Verdict>,
     /// Counters of opaque tasks, and since when they and the output stand still.
     counters: BTreeMap<TaskId, Option<u64>>,
     quiet_since: Instant,
     /// Since when the job has been away from `input` without news.
     away_since: Option<Instant>,
+    /// When a reader was last seen beside live tasks.
+    reader_seen: Option<Instant>,
+    /// What the job was waiting on at the last whole look, told or not.
+    waiting_on: Option<WaitingOn>,
 }
 
 /// What an observation comes to.
@@ -111,7 +118,8 @@ impl Judge {
             Decision::Remote => guess(&open("the other end is on another machine", true)),
         };
         let ends = ends(&observation, &verdict);
-        self.settle(verdict, now, consumed, ends)
+        let whole = observation.whole;
+        self.settle(verdict, now, consumed, ends, whole)
     }
 
     /// The verdict when the job's process has ended.
@@ -128,19 +136,26 @@ impl Judge {
         Judgement { verdict, news: true, ends: None }
     }
 
-    /// The last verdict.
+    /// The verdict that was told last.
     #[must_use]
     pub fn last(&self) -> Option<&Verdict> {
         self.last.as_ref()
     }
 
-    /// A look that ended early saw one live task; the rest is as it was.
-    fn completed(&self, mut verdict: Verdict, observation: &Observation) -> Verdict {
-        let Some(last) = self.last.as_ref().filter(|_| !observation.whole) else { return verdict };
-        if let (State::Running(running), State::Running(before)) = (&mut verdict.state, &last.state)
-        {
-            running.accepts_input = before.accepts_input;
+    /// A look that ended early saw one live task; whether another takes input is as it was. A
+    /// program that works between its looks at the keyboard takes input all the while.
+    fn completed(&mut self, mut verdict: Verdict, observation: &Observation) -> Verdict {
+        let State::Running(running) = &mut verdict.state else {
+            self.reader_seen = None;
+            return verdict;
+        };
+        if running.accepts_input {
+            self.reader_seen = Some(observation.at);
+        } else if observation.whole {
+            let lately = |seen: &Instant| observation.at.saturating_sub(*seen) < READER_SEEN;
+            self.reader_seen = self.reader_seen.filter(lately);
         }
+        running.accepts_input = self.reader_seen.is_some();
         verdict
     }
 
@@ -150,10 +165,12 @@ impl Judge {
         now: Instant,
         consumed: bool,
         ends: Option<Instant>,
+        whole: bool,
     ) -> Judgement {
         if consumed {
             self.away_since = None;
         }
+        let turned = whole && self.turned(&verdict);
         let Some(last) = &self.last else {
             self.last = Some(verdict.clone());
             return Judgement { verdict, news: true, ends };
@@ -167,9 +184,26 @@ impl Judge {
             }
         }
         self.away_since = None;
-        let news = (consumed && verdict.waits_for_input()) || differs(last, &verdict);
-        self.last = Some(verdict.clone());
+        let news = (consumed && verdict.waits_for_input()) || differs(last, &verdict) || turned;
+        if news {
+            self.last = Some(verdict.clone());
+        }
         Judgement { verdict, news, ends }
+    }
+
+    /// A live job turned to another kind of wait and is at it still: worth a line although what it
+    /// waits on for the moment is not.
+    fn turned(&mut self, verdict: &Verdict) -> bool {
+        let on = match &verdict.state {
+            State::Running(running) => Some(running.waiting_on),
+            _ => None,
+        };
+        let still = std::mem::replace(&mut self.waiting_on, on) == on;
+        let told = match self.last.as_ref().map(|last| &last.state) {
+            Some(State::Running(running)) => Some(running.waiting_on),
+            _ => None,
+        };
+        still && on.is_some() && told.is_some() && told != on
     }
 
     fn counters_moved(&mut self, observation: &Observation) -> bool {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    BTreeSet, Children, Controlling, Depth, Known, Look, Object, ObjectId, Pid, ReadError, Reading,
-    Source, Status, Table, Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
-    Way, holders, task_of,
+    BTreeSet, Children, Controlling, Depth, FileId, Identity, Known, Look, Object, ObjectId, Pid,
+    ReadError, Reading, Source, Status, Table, Task, TaskFile, TaskId, TaskState, Terminal,
+    TtyAccess, TtyId, Wait, Way, holders, task_of,
 };
 use crate::observe::Signals;
 
@@ -129,7 +129,8 @@ impl Look<'_> {
 
     fn read_tasks(&mut self, pid: Pid, counters: &[(TaskId, super::Counter)]) -> Vec<Task> {
         let controlling = self.controlling(pid);
-        let arch = self.kernel.arch(pid);
+        let thread = self.living_thread(pid);
+        let arch = self.kernel.arch(thread);
         let mut tasks = Vec::with_capacity(counters.len());
         for (task, counter) in counters {
             let former = self.former(*task);
@@ -140,6 +141,16 @@ impl Look<'_> {
             }
         }
         tasks
+    }
+
+    /// A thread of the process that shows its files: a leader that has ended shows none.
+    fn living_thread(&mut self, pid: Pid) -> Pid {
+        let threads = self.walk.threads.get(&pid).cloned().unwrap_or_default();
+        let alive = |tid: &Pid| {
+            Identity::read(self.kernel, TaskId { pid, tid: *tid })
+                .is_ok_and(|read| !matches!(read.state, b'Z' | b'X'))
+        };
+        if threads.len() <= 1 { pid } else { threads.into_iter().find(alive).unwrap_or(pid) }
     }
 
     /// The wait that a task was last seen in: what a `restart_syscall` stands for.
@@ -166,8 +177,9 @@ impl Look<'_> {
         {
             return Controlling { tty: Some(outer) };
         }
+        let thread = self.living_thread(pid);
         let dev = (0..3)
-            .find_map(|fd| self.kernel.fd_stat(pid, fd).ok().filter(|stat| stat.rdev == rdev))
+            .find_map(|fd| self.kernel.fd_stat(thread, fd).ok().filter(|stat| stat.rdev == rdev))
             .map_or(0, |stat| stat.dev);
         Controlling { tty: Some(TtyId { dev, rdev }) }
     }
@@ -185,6 +197,7 @@ impl Look<'_> {
             }
         }
         self.observation.holders = holders::by_object(tables.values());
+        self.lock_holders();
         let mut seen = 0;
         while seen < self.observation.tasks.len() {
             let task = self.observation.tasks[seen].clone();
@@ -201,6 +214,48 @@ impl Look<'_> {
         self.inner_terminals(&tables);
     }
 
+    /// `/proc/locks` names no holder of an open file description's lock (-1), but the `fdinfo` of
+    /// the description does.
+    fn lock_holders(&mut self) {
+        let files: BTreeSet<FileId> = self
+            .observation
+            .tasks
+            .iter()
+            .flat_map(|task| sources(&task.state))
+            .filter_map(|source| match source {
+                Source::Lock { holder: None, file, .. } => Some(*file),
+                _ => None,
+            })
+            .collect();
+        if files.is_empty() {
+            return;
+        }
+        for pid in self.walk.order.clone() {
+            for fd in self.kernel.fds(pid).unwrap_or_default() {
+                let Ok(stat) = self.kernel.fd_stat(pid, fd) else { continue };
+                let file = FileId { dev: stat.dev, ino: stat.ino };
+                let holds = files.contains(&file)
+                    && self.kernel.fdinfo(pid, fd).is_ok_and(|text| text.contains("\nlock:"));
+                if holds {
+                    self.name_holder(file, pid);
+                }
+            }
+        }
+    }
+
+    fn name_holder(&mut self, locked: FileId, pid: Pid) {
+        for task in &mut self.observation.tasks {
+            let TaskState::Blocked(wait) = &mut task.state else { continue };
+            for source in &mut wait.sources {
+                if let Source::Lock { file, holder: holder @ None, .. } = source
+                    && *file == locked
+                {
+                    *holder = Some(pid);
+                }
+            }
+        }
+    }
+
     /// The table of a process, read once for as long as it sleeps.
     fn table(&mut self, pid: Pid) -> Result<Table, ReadError> {
         let counters = self.counters(pid);
@@ -208,7 +263,8 @@ impl Look<'_> {
         if let Some(table) = known.and_then(|known| known.table.clone()) {
             return table;
         }
-        let table = holders::table(self.kernel, pid);
+        let thread = self.living_thread(pid);
+        let table = holders::table(self.kernel, pid, thread);
         if let Some(known) = self.looker.known.get_mut(&pid)
             && known.counters == counters
         {
@@ -219,15 +275,11 @@ impl Look<'_> {
 
     /// The processes that a task's wait leads to.
     fn related(&self, task: &Task) -> Vec<Pid> {
-        let (TaskState::Blocked(wait) | TaskState::Stopped { wait: Some(wait), .. }) = &task.state
-        else {
-            return Vec::new();
-        };
         let holders = |object: ObjectId| {
             self.observation.holders.get(&object).into_iter().flatten().map(|holder| holder.pid)
         };
         let mut pids = Vec::new();
-        for source in &wait.sources {
+        for source in sources(&task.state) {
             match source {
                 Source::Child(Children::PidFd(pid)) | Source::Lock { holder: Some(pid), .. } => {
                     pids.push(*pid);
@@ -237,7 +289,9 @@ impl Look<'_> {
                     pids.extend(parent.into_iter().flat_map(|parent| parent.children.clone()));
                 }
                 Source::Object { object, .. } => match object {
-                    Object::Pipe(id) => pids.extend(holders(ObjectId::Pipe(*id))),
+                    Object::Pipe(id) | Object::Fifo(id) => {
+                        pids.extend(holders(ObjectId::Pipe(*id)))
+                    }
                     Object::Unix { peer, .. } | Object::Inet { peer, .. } => {
                         pids.extend(holders(ObjectId::Socket(*peer)));
                     }
@@ -332,6 +386,14 @@ impl Look<'_> {
                 self.ways.push(Way { slave, master: (pid, fd) });
             }
         }
+    }
+}
+
+/// What can end a task's wait, be it asleep or stopped in it.
+fn sources(state: &TaskState) -> &[Source] {
+    match state {
+        TaskState::Blocked(wait) | TaskState::Stopped { wait: Some(wait), .. } => &wait.sources,
+        _ => &[],
     }
 }
 
