@@ -87,7 +87,10 @@ fn report(troubles: &[(&&Expectation, Trouble)], total: usize) {
 enum Stage {
     Own(Watched),
     /// A terminal that the watch did not open.
-    Pty { _held: Pty, watched: Watched },
+    Pty {
+        _held: Pty,
+        watched: Watched,
+    },
     Piped(Child, Watched),
 }
 

@@ -139,7 +139,8 @@ fn rings() -> impl Iterator<Item = Vec<String>> {
 
 /// Past the capture of the test harness: a long run is to be followed.
 fn say(line: fmt::Arguments<'_>) {
-    writeln!(std::io::stderr(), "{line}").unwrap();
+    let mut stderr = std::io::stderr().lock();
+    writeln!(stderr, "{line}").unwrap();
 }
 
 #[test]

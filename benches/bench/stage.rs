@@ -75,8 +75,10 @@ impl Stamped {
         Ok(Stamped { watched, changes, stamps, round: 0 })
     }
 
-    /// Types a line: the probe goes round once more.
-    pub(crate) fn feed(&self) -> anyhow::Result<()> {
+    /// Types a line, after as long as somebody takes to read and answer: the probe goes round once
+    /// more.
+    pub(crate) fn answer(&self, after: Duration) -> anyhow::Result<()> {
+        std::thread::sleep(after);
         Ok(self.watched.write(b"\n")?)
     }
 

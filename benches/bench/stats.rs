@@ -22,8 +22,4 @@ impl Sorted {
     pub(crate) fn median(&self) -> f64 {
         self.quantile(0.5)
     }
-
-    pub(crate) fn p99(&self) -> f64 {
-        self.quantile(0.99)
-    }
 }
