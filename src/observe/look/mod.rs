@@ -1,15 +1,17 @@
 //! One look at a job: who belongs to it, what each task does, and the proof that all of it held at
 //! one instant.
 
+mod above;
 mod gather;
 mod prove;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::RawFd;
 
+use self::above::Above;
 use crate::observe::blocked::Reading;
 use crate::observe::holders::{self, Table};
-use crate::observe::members::{Counter, Identity, Root, Walk, children_of, counter, threads_of};
+use crate::observe::members::{Counter, Identity, Root, Walk, children_of, counter};
 use crate::observe::objects::{self, Controlling};
 use crate::observe::{
     FileId, Instantaneous, Kernel, Object, ObjectId, Observation, Pid, Process, ReadError, Source,
@@ -59,8 +61,7 @@ pub struct Looker {
     front: Option<Pid>,
     /// What was read of a process, for as long as none of its tasks runs.
     known: BTreeMap<Pid, Known>,
-    /// Processes below the job's ancestors that are known not to belong to it.
-    strangers: BTreeSet<Pid>,
+    above: Above,
 }
 
 #[derive(Debug)]
@@ -111,7 +112,7 @@ impl Looker {
             proved: None,
             front: None,
             known: BTreeMap::new(),
-            strangers: BTreeSet::new(),
+            above: Above::default(),
         }
     }
 
@@ -229,32 +230,11 @@ impl Looker {
         Some(observation)
     }
 
-    /// Orphans of the session. A process whose parent has ended hangs below the nearest reaper above
-    /// (PR_SET_CHILD_SUBREAPER(2const)), which is an ancestor of the root.
     fn orphans(&mut self, kernel: &mut dyn Kernel) -> Vec<Pid> {
-        let Root::Session(leader) = self.scope.root else { return Vec::new() };
-        let mut orphans = Vec::new();
-        let mut strangers = BTreeSet::new();
-        let mut seen = vec![leader];
-        let mut here = read_stat(kernel, leader).map_or(0, |read| read.ppid);
-        while here > 0 && !seen.contains(&here) {
-            let Some(read) = read_stat(kernel, here) else { break };
-            let threads = threads_of(kernel, here, &read).unwrap_or_default();
-            for child in children_of(kernel, here, &threads).unwrap_or_default() {
-                if seen.last() == Some(&child) || self.strangers.contains(&child) {
-                    strangers.insert(child);
-                    continue;
-                }
-                match read_stat(kernel, child) {
-                    Some(read) if read.session == leader => orphans.push(child),
-                    _ => drop(strangers.insert(child)),
-                }
-            }
-            seen.push(here);
-            here = read.ppid;
+        match self.scope.root {
+            Root::Session(leader) => self.above.orphans(kernel, leader),
+            Root::Tree(_) => Vec::new(),
         }
-        self.strangers = strangers;
-        orphans
     }
 }
 
