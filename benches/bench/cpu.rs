@@ -1,6 +1,6 @@
 //! What the watcher's thread takes, beside jobs of different kinds.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -61,28 +61,31 @@ fn shares(command: Command, windows: usize) -> anyhow::Result<Sorted> {
     Ok(Sorted::new(shares))
 }
 
-/// The youngest watcher of this process; an older one may still be about to end.
+/// The youngest watcher of this process; an older one may still be about to end. Its name comes a
+/// moment after it.
 pub(crate) struct Thread(PathBuf);
 
 impl Thread {
     pub(crate) fn find() -> anyhow::Result<Thread> {
-        let mut youngest: Option<(u32, PathBuf)> = None;
-        for entry in std::fs::read_dir("/proc/self/task")? {
-            let path = entry?.path();
-            let name = std::fs::read_to_string(path.join("comm")).unwrap_or_default();
-            let number = path.file_name().and_then(|name| name.to_str()?.parse().ok());
-            if let (Some(number), "awaitty-watch\n") = (number, &*name)
-                && youngest.as_ref().is_none_or(|(other, _)| *other < number)
-            {
-                youngest = Some((number, path));
+        let name = |path: &Path| std::fs::read_to_string(path.join("comm")).unwrap_or_default();
+        let deadline = Instant::now() + DEADLINE;
+        while Instant::now() < deadline {
+            let entries = std::fs::read_dir("/proc/self/task")?;
+            let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+            let youngest = paths.collect::<Result<Vec<_>, _>>()?.into_iter().max_by_key(number_of);
+            if let Some(path) = youngest.filter(|path| name(path) == "awaitty-watch\n") {
+                return Ok(Thread(path.join("schedstat")));
             }
         }
-        let (_, path) = youngest.context("no thread is called awaitty-watch")?;
-        Ok(Thread(path.join("schedstat")))
+        anyhow::bail!("no thread is called awaitty-watch")
     }
 
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
         let text = std::fs::read_to_string(&self.0)?;
         Ok(Schedstat::parse(&text).context("no schedstat")?.cpu)
     }
+}
+
+fn number_of(path: &PathBuf) -> u32 {
+    path.file_name().and_then(|name| name.to_str()?.parse().ok()).unwrap_or(0)
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use awaitty::watch::Monitor;
 
 use crate::Effort;
+use crate::cpu::Thread;
 use crate::report::Report;
 use crate::stage::{Rhythm, Stamped};
 use crate::stats::Sorted;
@@ -27,12 +28,13 @@ pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()>
         ("a prompt at once, answered at once", idle, Duration::ZERO, [None; 2]),
     ];
     for (name, rhythm, read, bounds) in prompts {
-        let samples = on_terminals(1, effort.of(500), rhythm, read)?;
+        let (samples, cpu) = on_terminals(1, effort.of(500), rhythm, read)?;
         report.distribution(name, &samples, "ms", bounds);
+        report.figure(format!("{name}, CPU a round"), cpu, "ms", None, samples.len());
     }
     for (quiet, terminals, rounds) in [(10, 1, 500), (100, 1, 200), (1000, 4, 25), (3000, 4, 25)] {
         let rhythm = Rhythm { sleep: millis(quiet), ..Rhythm::default() };
-        let samples = on_terminals(terminals, effort.of(rounds), rhythm, read)?;
+        let (samples, _) = on_terminals(terminals, effort.of(rounds), rhythm, read)?;
         let bound = quiet as f64 * 0.02 + 2.0;
         let name = format!("a silent wait after {} s", quiet as f64 / 1000.0);
         report.distribution(&name, &samples, "ms", [None, Some(bound)]);
@@ -40,14 +42,16 @@ pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Latencies in ms of so many rounds on each of so many terminals, all watched by one monitor.
+/// Latencies in ms of so many rounds on each of so many terminals, all watched by one monitor, and
+/// the watcher's CPU time in ms by round.
 fn on_terminals(
     terminals: usize,
     rounds: usize,
     rhythm: Rhythm,
     read: Duration,
-) -> anyhow::Result<Sorted> {
+) -> anyhow::Result<(Sorted, f64)> {
     let monitor = Monitor::start()?;
+    let watcher = Thread::find()?;
     let mut samples = Vec::new();
     std::thread::scope(|scope| {
         let runs: Vec<_> = (0..terminals)
@@ -59,7 +63,8 @@ fn on_terminals(
         }
         anyhow::Ok(())
     })?;
-    Ok(Sorted::new(samples))
+    let cpu = watcher.cpu()?.as_secs_f64() * 1e3 / samples.len() as f64;
+    Ok((Sorted::new(samples), cpu))
 }
 
 fn rounds_of(

@@ -24,12 +24,18 @@ pub enum Cause {
     Unseen,
 }
 
-/// Everything that can end what `task` does now.
-pub(super) fn of_task(
-    index: &Index<'_>,
-    task: &Task,
-    timer: &dyn Fn(&Task) -> TimerRole,
-) -> Vec<Cause> {
+/// Everything that can end what `task` does now. Of a relay outside of the job only what it relays
+/// counts: its own timers and peers do not move the job.
+pub(super) fn of(index: &Index<'_>, task: &Task, timer: &dyn Fn(&Task) -> TimerRole) -> Vec<Cause> {
+    let mut causes = of_task(index, task, timer);
+    let relay = index.process(task.id.pid).is_some_and(|process| process.relay);
+    if relay && matches!(task.state, TaskState::Blocked(_)) {
+        causes.retain(|cause| matches!(cause, Cause::User | Cause::Tasks(_)));
+    }
+    causes
+}
+
+fn of_task(index: &Index<'_>, task: &Task, timer: &dyn Fn(&Task) -> TimerRole) -> Vec<Cause> {
     match &task.state {
         TaskState::Runnable => vec![Cause::Outside(WaitingOn::Cpu)],
         TaskState::Disk { .. } => vec![Cause::Outside(WaitingOn::Disk)],
@@ -68,7 +74,7 @@ fn of_wait(
 fn of_timer(task: &Task, timer: &dyn Fn(&Task) -> TimerRole) -> Cause {
     match timer(task) {
         TimerRole::Moves => Cause::Outside(WaitingOn::Timer),
-        TimerRole::Tick => Cause::Nothing(None),
+        TimerRole::Tick | TimerRole::Fallback => Cause::Nothing(None),
     }
 }
 

@@ -68,6 +68,7 @@ impl Identity {
             tpgid: self.tpgid,
             comm: self.comm,
             member: false,
+            relay: false,
             children: Vec::new(),
             signals: None,
             tracer: 0,
@@ -137,9 +138,16 @@ pub(super) fn children_of(
 }
 
 impl Walk {
-    /// Walks on from `roots` down. What vanishes meanwhile is left out: its parent's counter or
+    /// Walks from `roots` down. What vanishes meanwhile is left out: its parent's counter or
     /// children list has moved then, and the second pass sees it.
-    pub(super) fn down(&mut self, kernel: &mut dyn Kernel, roots: &[Pid]) {
+    pub(super) fn down(kernel: &mut dyn Kernel, roots: &[Pid]) -> Walk {
+        let mut walk = Walk::default();
+        walk.go_on(kernel, roots);
+        walk
+    }
+
+    /// Walks from more roots down.
+    pub(super) fn go_on(&mut self, kernel: &mut dyn Kernel, roots: &[Pid]) {
         let mut by_parent: Option<BTreeMap<Pid, Vec<Pid>>> = None;
         let mut open: VecDeque<Pid> = roots.iter().copied().collect();
         while let Some(pid) = open.pop_front() {
@@ -179,6 +187,34 @@ impl Walk {
         };
         self.threads.insert(pid, threads);
         Ok(Process { children, ..identity.into_process(pid) })
+    }
+
+    /// Marks what runs in the foreground of the terminals behind an outside relay.
+    pub(super) fn mark_behind(&mut self, relay: Pid) {
+        let mut connected: BTreeMap<Pid, bool> = BTreeMap::new();
+        for pid in &self.order {
+            let Some(process) = self.processes.get(pid) else { continue };
+            let above = process.ppid == relay
+                || self.processes.get(&process.ppid).is_some_and(|parent| parent.member);
+            let together = *connected.entry(process.session).or_insert(above);
+            let front = process.tty.is_none() || process.pgrp == process.tpgid;
+            let (own, on_terminal) =
+                (*pid == relay, process.tty.is_some() || process.ppid != relay);
+            if let Some(process) = self.processes.get_mut(pid) {
+                process.relay = own;
+                process.member = !own && together && front && on_terminal;
+            }
+        }
+    }
+
+    /// Adds another walk's processes.
+    pub(super) fn join(&mut self, other: Walk) {
+        self.order.extend(other.order.iter().filter(|pid| !self.processes.contains_key(pid)));
+        self.threads.extend(other.threads);
+        self.counters.extend(other.counters);
+        for (pid, process) in other.processes {
+            self.processes.entry(pid).or_insert(process);
+        }
     }
 
     /// Marks the members: the foreground groups of every session that hangs together with the

@@ -135,6 +135,9 @@ pub struct Process {
     pub comm: String,
     /// Does it belong to the job? Otherwise it is here because a member may wait for it.
     pub member: bool,
+    /// It lies outside of the job and carries bytes between the job's terminal and inner ones (tmux's
+    /// server): a path, and never a reason for the job to be live.
+    pub relay: bool,
     /// Its children.
     pub children: Vec<Pid>,
     /// Signal dispositions, where `status` can be read.

@@ -69,12 +69,25 @@ impl<'a> Case<'a> {
     fn verdict(&self, state: State, exact: bool, evidence: Vec<Evidence>) -> Verdict {
         Verdict {
             state,
-            exact,
+            exact: exact && !self.is_ambiguous(),
             by: By::Proc,
-            confidence: if exact { 1.0 } else { 0.9 },
+            confidence: if !exact {
+                0.9
+            } else if self.is_ambiguous() {
+                0.6
+            } else {
+                1.0
+            },
             evidence,
             job: words::job(self.observation()),
         }
+    }
+
+    /// Behind an outside relay lie several terminals, and the kernel does not say which of them is
+    /// shown (tmux's panes).
+    fn is_ambiguous(&self) -> bool {
+        self.observation().inner.len() > 1
+            && self.observation().processes.values().any(|process| process.relay)
     }
 
     fn party(&self, at: usize) -> Party {
@@ -84,7 +97,13 @@ impl<'a> Case<'a> {
 
     /// Tasks that read the job's own terminal.
     fn readers(&self) -> impl Iterator<Item = usize> + '_ {
-        self.graph.members().filter(|&at| self.graph.causes[at].contains(&Cause::User))
+        let tasks = &self.observation().tasks;
+        let relay = |at: usize| {
+            self.observation().processes.get(&tasks[at].id.pid).is_some_and(|it| it.relay)
+        };
+        (0..tasks.len())
+            .filter(move |&at| self.graph.is_member(at) || relay(at))
+            .filter(|&at| self.graph.causes[at].contains(&Cause::User))
     }
 
     fn running(&self, root: Option<usize>, on: WaitingOn) -> Verdict {
@@ -184,10 +203,11 @@ impl<'a> Case<'a> {
         if proved {
             evidence.push(Evidence::TwoPasses);
         }
-        if self.roles.values().any(|role| *role == TimerRole::Tick) {
+        let assumed = self.roles.values().any(|role| *role == TimerRole::Fallback);
+        if assumed || self.roles.values().any(|role| *role == TimerRole::Tick) {
             evidence.push(Evidence::History);
         }
-        (proved, evidence)
+        (proved && !assumed, evidence)
     }
 
     /// Whose input it is: the readers of the outer terminal, or, behind relays, the readers of the

@@ -10,9 +10,10 @@ use crate::observe::{Instant, Observation, Source, Task, TaskId, TaskState, Wait
 /// A wait on the terminal with a timeout at least this long is taken for a wait for input at first
 /// sight: no program that works between its looks at the keyboard looks as seldom as that.
 const LONG_KEY_WAIT: Duration = Duration::from_millis(500);
-/// Beside a task that reads the terminal, a timed futex at least this long is a fallback: the wait
-/// is for another thread (the JVM's cleaners wait 60 s over and over).
-const LONG_FUTEX_WAIT: Duration = Duration::from_secs(5);
+/// Beside a task that reads the terminal, a timed futex at least this long is taken for a fallback:
+/// the wait is for another thread (the JVM's compiler threads wait 5 s over and over, its cleaners
+/// 60 s, its sweeper a day). A verdict that rests on this is not exact.
+const LONG_FUTEX_WAIT: Duration = Duration::from_secs(2);
 /// Returns to the same wait that make a habit.
 const HABIT: usize = 2;
 /// Returns that are remembered.
@@ -122,12 +123,14 @@ impl History {
                 Some(length) if length >= LONG_KEY_WAIT => duty.is_none_or(|d| d < REDRAW_DUTY),
                 _ => duty.is_some_and(|duty| duty < READER_DUTY),
             }
-        } else if is_long_futex(wait) && has_reader(observation) {
-            true
         } else {
             duty.is_some_and(|duty| duty < TICK_DUTY)
         };
-        if tick { TimerRole::Tick } else { TimerRole::Moves }
+        match tick {
+            true => TimerRole::Tick,
+            false if is_long_futex(wait) && has_reader(observation) => TimerRole::Fallback,
+            false => TimerRole::Moves,
+        }
     }
 
     /// The share of the time between its returns that a task computed; `None` before a habit shows.

@@ -299,5 +299,5 @@ pub(crate) const TABLE: &[Expectation] = &[
     row("crowd-threads", Input(Kind::Line)),
     row("crowd-processes", Input(Kind::Line)),
     row("eintr", Input(Kind::Line)),
-    row("eintr", Unknown).args(&["--opaque"]).note("a ring's operation and a socket's timeout cannot be seen"),
+    row("eintr", busy_reader(&[Timer])).args(&["--opaque"]).note("what the ring waits for cannot be seen, but the socket's timeout moves the job"),
 ];

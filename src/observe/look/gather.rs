@@ -77,7 +77,7 @@ impl Look<'_> {
         let orphans = self.looker.orphans(self.kernel);
         let some = !orphans.is_empty();
         if some {
-            self.walk.down(self.kernel, &orphans);
+            self.walk.go_on(self.kernel, &orphans);
             self.walk.mark_members(self.looker.scope.root, foreground);
             self.observation.tasks.clear();
             self.observation.processes.clear();
@@ -112,7 +112,7 @@ impl Look<'_> {
     }
 
     /// Reads the tasks of one process into the observation.
-    fn process(&mut self, pid: Pid) {
+    pub(super) fn process(&mut self, pid: Pid) {
         let Some(process) = self.walk.processes.get(&pid).cloned() else { return };
         self.observation.processes.insert(pid, process);
         let counters = self.counters(pid);
@@ -213,6 +213,7 @@ impl Look<'_> {
             }
         }
         self.observation.holders = holders::by_object(tables.values());
+        self.outside(&mut tables);
         self.lock_holders();
         let mut seen = 0;
         while seen < self.observation.tasks.len() {
@@ -273,7 +274,7 @@ impl Look<'_> {
     }
 
     /// The table of a process, read once for as long as it sleeps.
-    fn table(&mut self, pid: Pid) -> Result<Table, ReadError> {
+    pub(super) fn table(&mut self, pid: Pid) -> Result<Table, ReadError> {
         let counters = self.counters(pid);
         let known = self.looker.known.get(&pid).filter(|known| known.counters == counters);
         if let Some(table) = known.and_then(|known| known.table.clone()) {

@@ -3,6 +3,7 @@
 
 mod above;
 mod gather;
+mod outside;
 mod prove;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +15,8 @@ use crate::observe::holders::{self, Table};
 use crate::observe::members::{Counter, Identity, Root, Walk, children_of, counter};
 use crate::observe::objects::{self, Controlling};
 use crate::observe::{
-    FileId, Instantaneous, Kernel, Object, ObjectId, Observation, Pid, Process, ReadError, Source,
-    Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
+    FileId, Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process,
+    ReadError, Source, Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
 };
 use crate::proc::Status;
 use crate::wait::Children;
@@ -61,6 +62,8 @@ pub struct Looker {
     front: Option<Pid>,
     /// What was read of a process, for as long as none of its tasks runs.
     known: BTreeMap<Pid, Known>,
+    /// What the last scan of the machine found.
+    outside: outside::Outside,
     above: Above,
 }
 
@@ -112,6 +115,7 @@ impl Looker {
             proved: None,
             front: None,
             known: BTreeMap::new(),
+            outside: outside::Outside::default(),
             above: Above::default(),
         }
     }
@@ -143,8 +147,7 @@ impl Looker {
         let foreground = foreground_of(&self.scope, kernel, &Observation::default());
         self.front = foreground;
         let (Root::Session(root) | Root::Tree(root)) = self.scope.root;
-        let mut walk = Walk::default();
-        walk.down(kernel, &[root]);
+        let mut walk = Walk::down(kernel, &[root]);
         let marked = walk.mark_members(self.scope.root, foreground);
         let mut look = Look {
             observation: Observation { at, ..Observation::default() },
@@ -174,6 +177,9 @@ impl Looker {
     /// The last proved observation, if a second pass shows that nothing has run since.
     fn unchanged(&mut self, kernel: &mut dyn Kernel) -> Option<Observation> {
         let proved = self.proved.take()?;
+        if self.outside.is_due(kernel.now()) {
+            return None;
+        }
         if foreground_of(&self.scope, kernel, &proved.observation) != proved.foreground {
             return None;
         }
