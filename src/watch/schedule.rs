@@ -37,6 +37,11 @@ pub enum Posture {
         /// When the wait ends by the time.
         ends: Option<Instant>,
     },
+    /// Something moves, and that it does is not told yet.
+    Held {
+        /// When it will be.
+        ends: Option<Instant>,
+    },
     /// Only guesses are possible.
     Guessing,
 }
@@ -80,6 +85,14 @@ impl Schedule {
         self.next = now + self.penance();
     }
 
+    /// Input was given by whoever watches: that buys as many looks as may be saved up. They have an
+    /// end, since the job is looked at until it waits again, and somebody waits for that.
+    pub fn given(&mut self, now: Instant) {
+        self.earn(now);
+        (self.savings, self.debt) = (SAVINGS, Duration::ZERO);
+        self.event(now);
+    }
+
     /// Should the look that is due see every task? Partial looks tell that something is live, not
     /// whether anything else would take input.
     #[must_use]
@@ -98,6 +111,10 @@ impl Schedule {
         let interval = (quiet.clamp(SHORTEST, DOUBLED) + quiet / PART_OF_QUIET).min(LONGEST);
         let interval = match posture {
             Posture::Moving => interval,
+            Posture::Held { ends } => {
+                let ends = ends.map_or(LONGEST, |ends| ends.saturating_sub(now));
+                interval.min(ends.max(SHORTEST))
+            }
             Posture::Guessing => interval.min(GUESSING),
             Posture::Settled { ends } => {
                 let ends = ends.map_or(HEARTBEAT, |ends| ends.saturating_sub(now));
@@ -171,6 +188,17 @@ mod tests {
             schedule.looked(now, COST, Posture::Moving, false);
         }
         assert!(spent < end / 100, "{spent:?}");
+    }
+
+    #[test]
+    fn input_is_followed_by_a_look_at_once_whatever_was_spent_before() {
+        let mut schedule = Schedule::new(Duration::ZERO);
+        schedule.looked(Duration::ZERO, 10 * SAVINGS, Posture::Moving, true);
+        let now = Duration::from_millis(1);
+        schedule.event(now);
+        assert!(schedule.due() > now + Duration::from_millis(100));
+        schedule.given(now);
+        assert_eq!(schedule.due(), now);
     }
 
     #[test]
