@@ -33,7 +33,7 @@ const RINGS: [&[&str]; 5] = [
 ];
 /// Microseconds of computing and of sleeping between two passes. The gaps between sleeps are what a
 /// look has to fall into, so they are shorter than a look, as long, and longer.
-const RHYTHMS: [&str; 5] = ["0:0", "5:0", "20:0", "100:0", "0:50"];
+const RHYTHMS: [&str; 6] = ["0:0", "5:0", "20:0", "100:0", "0:50", "0:1000"];
 /// With a process beside the ring that reads the terminal, a torn look is a wrong `input`; without,
 /// a wrong `idle`.
 const READERS: [bool; 2] = [true, false];
@@ -109,7 +109,7 @@ impl Ring {
 /// What the first pass alone would have said: the same observation, taken at its word, and nothing
 /// asked about what may be under way.
 fn of_one_pass(mut seen: Observation, output: &Output) -> Verdict {
-    if seen.instant == Instantaneous::Moved {
+    if matches!(seen.instant, Instantaneous::Moved | Instantaneous::Returned) {
         seen.instant = Instantaneous::Proved;
     }
     for terminal in seen.terminal.iter_mut().chain(&mut seen.inner) {
