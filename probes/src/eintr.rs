@@ -81,10 +81,15 @@ fn wait_for_signal(interruptions: &Interruptions) -> Outcome {
 fn wait_on_epoll(interruptions: &Interruptions) -> Outcome {
     let (silent, also_silent) = (SilentSet::new()?, SilentSet::new()?);
     interruptions.count(move || {
+        // The whole of it: a closure would take the set alone, and the event would be closed.
+        let silent = &silent;
         silent.set.wait(&mut [EpollEvent::empty()], EpollTimeout::NONE)?;
         Ok(())
     });
-    interruptions.count(move || sys::epoll_pwait2(&also_silent.set.0, None));
+    interruptions.count(move || {
+        let silent = &also_silent;
+        sys::epoll_pwait2(&silent.set.0, None)
+    });
     Ok(())
 }
 

@@ -24,12 +24,18 @@ pub enum Cause {
     Unseen,
 }
 
-/// Everything that can end what `task` does now.
-pub(super) fn of_task(
-    index: &Index<'_>,
-    task: &Task,
-    timer: &dyn Fn(&Task) -> TimerRole,
-) -> Vec<Cause> {
+/// Everything that can end what `task` does now. Of a relay outside of the job only what it relays
+/// counts: its own timers and peers do not move the job.
+pub(super) fn of(index: &Index<'_>, task: &Task, timer: &dyn Fn(&Task) -> TimerRole) -> Vec<Cause> {
+    let mut causes = of_task(index, task, timer);
+    let relay = index.process(task.id.pid).is_some_and(|process| process.relay);
+    if relay && matches!(task.state, TaskState::Blocked(_)) {
+        causes.retain(|cause| matches!(cause, Cause::User | Cause::Tasks(_)));
+    }
+    causes
+}
+
+fn of_task(index: &Index<'_>, task: &Task, timer: &dyn Fn(&Task) -> TimerRole) -> Vec<Cause> {
     match &task.state {
         TaskState::Runnable => vec![Cause::Outside(WaitingOn::Cpu)],
         TaskState::Disk { .. } => vec![Cause::Outside(WaitingOn::Disk)],
@@ -68,7 +74,7 @@ fn of_wait(
 fn of_timer(task: &Task, timer: &dyn Fn(&Task) -> TimerRole) -> Cause {
     match timer(task) {
         TimerRole::Moves => Cause::Outside(WaitingOn::Timer),
-        TimerRole::Tick => Cause::Nothing(None),
+        TimerRole::Tick | TimerRole::Fallback => Cause::Nothing(None),
     }
 }
 
@@ -80,13 +86,18 @@ fn of_source(
     causes: &mut Vec<Cause>,
 ) {
     match source {
-        Source::Object { interest, .. } if interest.none() => causes.push(Cause::Nothing(None)),
+        Source::Object { interest, .. } if interest.none() => {
+            causes.push(Cause::Nothing(Some(IdleReason::Events)));
+        }
         Source::Object { object: Object::TimerFd { left }, .. } => causes.push(match left {
             Some(_) => of_timer(task, timer),
             None => Cause::Nothing(None),
         }),
         Source::Object { fd, interest, object } => {
             causes.push(of_object(index, task, *fd, *interest, object));
+            if matches!(object, Object::Fifo(_)) {
+                causes.push(Cause::Nothing(Some(IdleReason::Fifo)));
+            }
             if matches!(object, Object::SignalFd { mask } if mask & SIGCHLD_BIT != 0) {
                 causes.push(of_children(index, task, Children::Any, true));
             }
@@ -116,8 +127,9 @@ fn of_object(
     match object {
         Object::Terminal(tty) => of_terminal(index, task, *tty, interest),
         Object::Master(tty) => of_master(index, *tty),
-        Object::Pipe(id) => of_pipe(index, task, ObjectId::Pipe(*id), interest),
+        Object::Pipe(id) | Object::Fifo(id) => of_pipe(index, task, ObjectId::Pipe(*id), interest),
         Object::Unix { listening: true, .. } => Cause::Nothing(Some(IdleReason::Server)),
+        Object::Unix { peer: 0, name: Some(_), .. } => Cause::Nothing(Some(IdleReason::Server)),
         Object::Unix { peer: 0, .. } => Cause::Nothing(Some(IdleReason::Events)),
         Object::Unix { peer, name, .. } => {
             let peer = ObjectId::Socket(*peer);
@@ -156,8 +168,8 @@ fn of_terminal(index: &Index<'_>, task: &Task, tty: TtyId, interest: Interest) -
     }
     if outer {
         let terminal = index.observation.terminal.as_ref();
-        return match terminal.map(|terminal| (terminal.writable, terminal.undrained)) {
-            Some((Some(false), Some(false) | None)) => Cause::Nothing(Some(IdleReason::Output)),
+        return match terminal.and_then(|terminal| terminal.writable) {
+            Some(false) => Cause::Nothing(Some(IdleReason::Output)),
             _ => Cause::Outside(WaitingOn::Output),
         };
     }

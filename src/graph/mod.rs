@@ -31,8 +31,10 @@ pub enum Liveness {
 pub enum TimerRole {
     /// It will move the task on: `sleep 3`.
     Moves,
-    /// The task wakes, looks round and returns to the same wait.
+    /// The task wakes, looks round and returns to the same wait: seen, and more than once.
     Tick,
+    /// Taken for a fallback of a wait for another thread; not yet seen to come to nothing.
+    Fallback,
 }
 
 /// The graph of one observation.
@@ -52,7 +54,7 @@ impl<'a> Graph<'a> {
     pub fn build(observation: &'a Observation, timer: &dyn Fn(&Task) -> TimerRole) -> Graph<'a> {
         let index = Index::new(observation);
         let causes: Vec<Vec<Cause>> =
-            observation.tasks.iter().map(|task| causes::of_task(&index, task, timer)).collect();
+            observation.tasks.iter().map(|task| causes::of(&index, task, timer)).collect();
         let liveness = settle(&causes);
         Graph { observation, causes, liveness }
     }

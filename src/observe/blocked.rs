@@ -134,6 +134,10 @@ impl Reading<'_> {
             Timeout::Until(at) => Timeout::After(at.saturating_sub(self.kernel.now())),
             other => other,
         };
+        let timeout = match timeout {
+            Timeout::Never if is_receive(call.name) => self.receive_timeout(task, &mut sources),
+            other => other,
+        };
         Wait { call: call.name, sources, timeout }
     }
 
@@ -145,7 +149,9 @@ impl Reading<'_> {
         name: &'static str,
         sources: &mut Vec<Source>,
     ) {
-        let pid = task.pid;
+        // The thread's own directory: behind a leader that has ended, /proc/PID/fd is empty, and
+        // after unshare(CLONE_FILES) it is another table.
+        let pid = task.tid;
         match end {
             End::Fd { fd, interest } => {
                 let object = objects::resolve(self.kernel, pid, fd, controlling);
@@ -228,6 +234,22 @@ impl Reading<'_> {
         sources.push(Source::Unknown { what: "io_uring".to_owned() });
     }
 
+    /// A blocking call on a socket ends after SO_RCVTIMEO (socket(7)), which no argument shows.
+    fn receive_timeout(&mut self, task: TaskId, sources: &mut Vec<Source>) -> Timeout {
+        let socket = sources.iter().find_map(|source| match source {
+            Source::Object { fd, object, .. } if object.is_socket() => Some(*fd),
+            _ => None,
+        });
+        match socket.map(|fd| self.kernel.receive_timeout(task.pid, fd)) {
+            None | Some(Ok(None)) => Timeout::Never,
+            Some(Ok(Some(length))) => Timeout::After(length),
+            Some(Err(_)) => {
+                sources.push(Source::Unknown { what: "the socket's timeout".to_owned() });
+                Timeout::Never
+            }
+        }
+    }
+
     fn pidfd(&mut self, pid: Pid, fd: RawFd) -> Source {
         match self.kernel.fdinfo(pid, fd).ok().and_then(|text| fdinfo::pid(&text)) {
             Some(child) => Source::Child(Children::PidFd(child)),
@@ -268,6 +290,13 @@ impl Reading<'_> {
             _ => Source::Unknown { what: format!("open of {path}") },
         }
     }
+}
+
+fn is_receive(call: &str) -> bool {
+    matches!(
+        call,
+        "read" | "readv" | "recv" | "recvfrom" | "recvmsg" | "recvmmsg" | "accept" | "accept4"
+    )
 }
 
 struct OfTask<'k> {

@@ -242,6 +242,14 @@ impl<K: Kernel> Kernel for Hidden<K> {
         self.open(SourceName::Poll)?.tty_ready(access)
     }
 
+    fn receive_timeout(
+        &mut self,
+        pid: Pid,
+        fd: RawFd,
+    ) -> Result<Option<std::time::Duration>, ReadError> {
+        self.open(SourceName::Fd)?.receive_timeout(pid, fd)
+    }
+
     fn master_readable(&mut self, pid: Pid, fd: RawFd) -> Result<bool, ReadError> {
         self.open(SourceName::Poll)?.master_readable(pid, fd)
     }

@@ -18,11 +18,11 @@ pub(super) struct Table {
     pub(super) masters: Vec<(i32, TtyId)>,
 }
 
-/// Reads the table of a process.
-pub(super) fn table(kernel: &mut dyn Kernel, pid: Pid) -> Result<Table, ReadError> {
+/// Reads the table of a process through one of its threads.
+pub(super) fn table(kernel: &mut dyn Kernel, pid: Pid, thread: Pid) -> Result<Table, ReadError> {
     let mut table = Table::default();
-    for fd in kernel.fds(pid)? {
-        let Ok(stat) = kernel.fd_stat(pid, fd) else { continue };
+    for fd in kernel.fds(thread)? {
+        let Ok(stat) = kernel.fd_stat(thread, fd) else { continue };
         let holder = Holder { pid, read: stat.read, write: stat.write };
         match SFlag::from_bits_truncate(stat.mode & SFlag::S_IFMT.bits()) {
             SFlag::S_IFIFO => {
@@ -31,7 +31,7 @@ pub(super) fn table(kernel: &mut dyn Kernel, pid: Pid) -> Result<Table, ReadErro
             }
             SFlag::S_IFSOCK => table.holds.push((ObjectId::Socket(stat.ino), holder)),
             SFlag::S_IFREG | SFlag::S_IFDIR | SFlag::S_IFBLK => {}
-            _ => match objects::of_stat(kernel, pid, fd, stat, Controlling::default()) {
+            _ => match objects::of_stat(kernel, thread, fd, stat, Controlling::default()) {
                 Object::Master(tty) => {
                     table.masters.push((fd, tty));
                     table.holds.push((ObjectId::Master(tty), holder));

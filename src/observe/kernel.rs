@@ -20,7 +20,8 @@ pub trait Kernel {
     fn task_file(&mut self, task: TaskId, file: TaskFile) -> Result<String, ReadError>;
     /// The system-call convention, by the ELF class and machine of `/proc/PID/exe`.
     fn arch(&mut self, pid: Pid) -> Result<Arch, ReadError>;
-    /// The numbers in `/proc/PID/fd`.
+    /// The numbers in `/proc/PID/fd`. Here and below a thread's number serves as well: `/proc/TID`
+    /// exists though it is not listed, and shows that thread's own table.
     fn fds(&mut self, pid: Pid) -> Result<Vec<RawFd>, ReadError>;
     /// fstatat(2) through `/proc/PID/fd/FD`, with the access mode that the link itself shows.
     fn fd_stat(&mut self, pid: Pid, fd: RawFd) -> Result<FdStat, ReadError>;
@@ -44,6 +45,13 @@ pub trait Kernel {
     /// `poll(slave, POLLIN | POLLOUT, 0)`. The kernel first hands over what was written to the
     /// master and is still on its way, so "not readable" means that nothing is under way.
     fn tty_ready(&mut self, access: TtyAccess) -> Result<TtyReady, ReadError>;
+    /// `SO_RCVTIMEO` of a socket of another process: how long a blocking receive or accept waits at
+    /// the most; `None` for ever. (pidfd_getfd(2), getsockopt(2), close; permission as for ptrace.)
+    fn receive_timeout(
+        &mut self,
+        pid: Pid,
+        fd: RawFd,
+    ) -> Result<Option<std::time::Duration>, ReadError>;
     /// Does the pty master behind another process's descriptor have output that was not read?
     /// (pidfd_getfd(2), poll(2), close; permission as for ptrace.)
     fn master_readable(&mut self, pid: Pid, fd: RawFd) -> Result<bool, ReadError>;
@@ -218,6 +226,13 @@ impl<K: Kernel + ?Sized> Kernel for &mut K {
     }
     fn tty_ready(&mut self, access: TtyAccess) -> Result<TtyReady, ReadError> {
         (**self).tty_ready(access)
+    }
+    fn receive_timeout(
+        &mut self,
+        pid: Pid,
+        fd: RawFd,
+    ) -> Result<Option<std::time::Duration>, ReadError> {
+        (**self).receive_timeout(pid, fd)
     }
     fn master_readable(&mut self, pid: Pid, fd: RawFd) -> Result<bool, ReadError> {
         (**self).master_readable(pid, fd)

@@ -47,6 +47,7 @@ pub(super) fn of_stat(
 ) -> Object {
     let file = FileId { dev: stat.dev, ino: stat.ino };
     match SFlag::from_bits_truncate(stat.mode & SFlag::S_IFMT.bits()) {
+        SFlag::S_IFIFO if is_fifo(kernel, pid, fd) => Object::Fifo(file),
         SFlag::S_IFIFO => Object::Pipe(file),
         SFlag::S_IFSOCK => of_socket(kernel, pid, stat.ino),
         SFlag::S_IFCHR => of_device(kernel, pid, fd, stat, controlling),
@@ -54,10 +55,9 @@ pub(super) fn of_stat(
     }
 }
 
-/// Is this the master side of a pty?
-pub(super) fn is_master(stat: &FdStat) -> bool {
-    SFlag::from_bits_truncate(stat.mode & SFlag::S_IFMT.bits()) == SFlag::S_IFCHR
-        && stat.rdev == makedev(TTYAUX_MAJOR, 2)
+/// A fifo has a path, a pipe only a number.
+fn is_fifo(kernel: &mut dyn Kernel, pid: Pid, fd: RawFd) -> bool {
+    kernel.fd_link(pid, fd).is_ok_and(|link| !link.starts_with("pipe:["))
 }
 
 fn of_device(

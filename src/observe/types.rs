@@ -27,6 +27,14 @@ pub struct TtyId {
     pub rdev: u64,
 }
 
+impl Object {
+    /// Is it a socket of any kind?
+    #[must_use]
+    pub fn is_socket(&self) -> bool {
+        matches!(self, Object::Unix { .. } | Object::Inet { .. } | Object::Socket { .. })
+    }
+}
+
 impl TtyId {
     /// The same terminal? A file system that could not be read (0) matches any.
     #[must_use]
@@ -56,6 +64,8 @@ pub struct Observation {
     pub whole: bool,
     /// What the look proved about the instant between its passes.
     pub instant: Instantaneous,
+    /// Tasks that ran between the passes and went back to sleep in the same wait.
+    pub returned: Vec<TaskId>,
     /// Loopback connections inside the job with bytes still under way.
     pub in_flight: bool,
 }
@@ -68,6 +78,9 @@ pub enum Instantaneous {
     NotTried,
     /// Every task slept, unwoken, through the instant between the passes.
     Proved,
+    /// As proved, but for tasks that ran meanwhile and are asleep in the same wait again; they are in
+    /// [`Observation::returned`].
+    Returned,
     /// Something ran, appeared or ended meanwhile.
     Moved,
     /// The sources of the second pass cannot be read here.
@@ -104,6 +117,8 @@ pub struct Modes {
     pub echo: bool,
     /// `ISIG`: ^C is a signal.
     pub signals: bool,
+    /// `VMIN` 0 with a `VTIME`: a read returns after this time without any input.
+    pub read_timeout: Option<Duration>,
 }
 
 /// One process.
@@ -127,6 +142,9 @@ pub struct Process {
     pub comm: String,
     /// Does it belong to the job? Otherwise it is here because a member may wait for it.
     pub member: bool,
+    /// It lies outside of the job and carries bytes between the job's terminal and inner ones (tmux's
+    /// server): a path, and never a reason for the job to be live.
+    pub relay: bool,
     /// Its children.
     pub children: Vec<Pid>,
     /// Signal dispositions, where `status` can be read.
@@ -284,8 +302,10 @@ pub enum Object {
     Terminal(TtyId),
     /// A pty master; the terminal it drives.
     Master(TtyId),
-    /// A pipe, or a fifo that is open.
+    /// A pipe.
     Pipe(FileId),
+    /// A fifo that is open: anybody may open its other end by the path.
+    Fifo(FileId),
     /// A unix socket.
     Unix {
         /// Its inode.

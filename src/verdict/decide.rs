@@ -69,12 +69,25 @@ impl<'a> Case<'a> {
     fn verdict(&self, state: State, exact: bool, evidence: Vec<Evidence>) -> Verdict {
         Verdict {
             state,
-            exact,
+            exact: exact && !self.is_ambiguous(),
             by: By::Proc,
-            confidence: if exact { 1.0 } else { 0.9 },
+            confidence: if !exact {
+                0.9
+            } else if self.is_ambiguous() {
+                0.6
+            } else {
+                1.0
+            },
             evidence,
             job: words::job(self.observation()),
         }
+    }
+
+    /// Behind an outside relay lie several terminals, and the kernel does not say which of them is
+    /// shown (tmux's panes).
+    fn is_ambiguous(&self) -> bool {
+        self.observation().inner.len() > 1
+            && self.observation().processes.values().any(|process| process.relay)
     }
 
     fn party(&self, at: usize) -> Party {
@@ -84,13 +97,19 @@ impl<'a> Case<'a> {
 
     /// Tasks that read the job's own terminal.
     fn readers(&self) -> impl Iterator<Item = usize> + '_ {
-        self.graph.members().filter(|&at| self.graph.causes[at].contains(&Cause::User))
+        let tasks = &self.observation().tasks;
+        let relay = |at: usize| {
+            self.observation().processes.get(&tasks[at].id.pid).is_some_and(|it| it.relay)
+        };
+        (0..tasks.len())
+            .filter(move |&at| self.graph.is_member(at) || relay(at))
+            .filter(|&at| self.graph.causes[at].contains(&Cause::User))
     }
 
     fn running(&self, root: Option<usize>, on: WaitingOn) -> Verdict {
         let state = State::Running(Running {
             waiting_on: on,
-            accepts_input: self.readers().next().is_some(),
+            accepts_input: !self.receivers(&self.readers().collect::<Vec<_>>()).is_empty(),
             task: root.map(|at| self.party(at)),
         });
         self.verdict(state, true, vec![Evidence::Syscalls])
@@ -153,6 +172,11 @@ impl<'a> Case<'a> {
         if self.observation().tasks.is_empty() {
             return Decision::Closed { why: "the job has no task that can be seen".to_owned() };
         }
+        let ended = |at: usize| self.observation().tasks[at].state == TaskState::Zombie;
+        if self.graph.members().all(ended) {
+            // Whoever waits for them is about to be told.
+            return Decision::Verdict(self.running(None, WaitingOn::Child));
+        }
         let unread = |terminal: &Terminal| terminal.readable == Some(true);
         let readers: Vec<usize> = self.readers().collect();
         let outer_unread = self.observation().terminal.as_ref().is_some_and(unread);
@@ -184,10 +208,11 @@ impl<'a> Case<'a> {
         if proved {
             evidence.push(Evidence::TwoPasses);
         }
-        if self.roles.values().any(|role| *role == TimerRole::Tick) {
+        let assumed = self.roles.values().any(|role| *role == TimerRole::Fallback);
+        if assumed || self.roles.values().any(|role| *role == TimerRole::Tick) {
             evidence.push(Evidence::History);
         }
-        (proved, evidence)
+        (proved && !assumed, evidence)
     }
 
     /// Whose input it is: the readers of the outer terminal, or, behind relays, the readers of the
@@ -319,11 +344,10 @@ impl<'a> Case<'a> {
         let task = &self.observation().tasks[at];
         let TaskState::Blocked(wait) = &task.state else { return None };
         let (fd, name) = wait.sources.iter().find_map(|source| match (source, object) {
-            (Source::Object { fd, object: Object::Pipe(id), .. }, ObjectId::Pipe(pipe))
-                if *id == pipe =>
-            {
-                Some((*fd, format!("pipe:[{}]", id.ino)))
-            }
+            (
+                Source::Object { fd, object: Object::Pipe(id) | Object::Fifo(id), .. },
+                ObjectId::Pipe(pipe),
+            ) if *id == pipe => Some((*fd, format!("pipe:[{}]", id.ino))),
             (
                 Source::Object { fd, object: Object::Unix { ino, peer, .. }, .. },
                 ObjectId::Socket(end),
@@ -360,10 +384,7 @@ impl<'a> Case<'a> {
             return self.verdict(State::Stopped(stopped), exact, evidence);
         }
         let reasons = self.graph.idle_reasons();
-        let ticking = self
-            .graph
-            .members()
-            .any(|at| self.roles.get(&self.observation().tasks[at].id) == Some(&TimerRole::Tick));
+        let ticking = self.graph.members().any(|at| self.only_ticks(at));
         let lasting = reasons.iter().find(|reason| **reason != IdleReason::Signal);
         if ticking && lasting.is_none() {
             // Nothing but timers: it does little, but by itself.
@@ -387,6 +408,16 @@ impl<'a> Case<'a> {
         let exact = exact && !(reason == IdleReason::Signal && self.alarm_possible());
         let idle = Idle { reason, listening: self.listening(reason), cycle: parties };
         self.verdict(State::Idle(idle), exact, evidence)
+    }
+
+    /// Does the task wait for the time alone, over and over?
+    fn only_ticks(&self, at: usize) -> bool {
+        let task = &self.observation().tasks[at];
+        let time = |source: &Source| {
+            matches!(source, Source::Time | Source::Object { object: Object::TimerFd { .. }, .. })
+        };
+        self.roles.get(&task.id) == Some(&TimerRole::Tick)
+            && matches!(&task.state, TaskState::Blocked(wait) if wait.sources.iter().all(time))
     }
 
     /// A pending alarm(2) is shown nowhere: a process that handles SIGALRM may be waiting for it.

@@ -11,7 +11,7 @@ const NAMED: usize = 4;
 
 /// The tasks of a job for a verdict's reader; members only.
 #[must_use]
-pub fn job(observation: &Observation) -> Vec<JobTask> {
+pub(super) fn job(observation: &Observation) -> Vec<JobTask> {
     observation
         .tasks
         .iter()
@@ -101,6 +101,7 @@ fn of_object(observation: &Observation, object: &Object) -> String {
         Object::Terminal(tty) => name_of(observation, *tty),
         Object::Master(tty) => format!("master of {}", name_of(observation, *tty)),
         Object::Pipe(id) => format!("pipe:[{}]", id.ino),
+        Object::Fifo(id) => format!("fifo:[{}]", id.ino),
         Object::Unix { ino, name, .. } => match name {
             Some(name) => format!("unix:{name}"),
             None => format!("unix:[{ino}]"),
@@ -122,7 +123,7 @@ fn of_object(observation: &Observation, object: &Object) -> String {
 
 /// A terminal's name; of one that is not the job's own, by its device number.
 #[must_use]
-pub fn name_of(observation: &Observation, tty: TtyId) -> String {
+pub(super) fn name_of(observation: &Observation, tty: TtyId) -> String {
     observation
         .terminal
         .iter()

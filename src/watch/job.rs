@@ -179,8 +179,14 @@ impl Job {
         }
     }
 
-    /// Input was given: by us, or as inotify says, by somebody else.
+    /// We gave input.
     pub(super) fn input_given(&mut self, now: Instant) {
+        self.given = true;
+        self.schedule.given(now);
+    }
+
+    /// The job read input, as inotify says: somebody else gave it.
+    pub(super) fn input_read(&mut self, now: Instant) {
         self.given = true;
         self.schedule.event(now);
     }
@@ -204,14 +210,14 @@ impl Job {
         let depth = if whole { Depth::Whole } else { Depth::FirstLive };
         let judge = &self.judge;
         let mut live = |task: &crate::observe::Task| judge.is_live(task);
-        let observation = match self.sight.hidden.is_empty() {
+        let mut observation = match self.sight.hidden.is_empty() {
             true => self.looker.look(kernel, depth, &mut live),
             false => {
                 let hidden = self.sight.hidden.iter().copied();
                 self.looker.look(&mut Hidden::new(&mut *kernel, hidden), depth, &mut live)
             }
         };
-        let judgement = self.judged(&observation, now);
+        let judgement = self.judged(&mut observation, now);
         let posture = posture(&judgement);
         let news = judgement.news;
         if news {
@@ -223,13 +229,20 @@ impl Job {
         self.schedule.looked(now, spent(), posture, whole);
     }
 
-    fn judged(&mut self, observation: &Observation, now: Instant) -> Judgement {
+    fn judged(&mut self, observation: &mut Observation, now: Instant) -> Judgement {
         let mut undrained = false;
         if let Origin::Own(own) = &mut self.origin {
             // Everything sleeps, so what is still in the terminal is all that there will be: the
             // prompt must be read before it is told.
             own.pump(now);
             undrained = own.undrained();
+            if let Some(terminal) = &mut observation.terminal
+                && terminal.undrained == Some(true)
+                && own.held.is_none()
+            {
+                // The terminal was full because we had not come to read it yet.
+                terminal.writable = Some(true);
+            }
         }
         let output = match &self.origin {
             Origin::Own(own) => Some(own.screen.output()),
@@ -285,6 +298,7 @@ impl Job {
 fn posture(judgement: &Judgement) -> Posture {
     let verdict = &judgement.verdict;
     match (&verdict.state, verdict.exact) {
+        _ if judgement.held => Posture::Held { ends: judgement.ends },
         (State::Running(_), true) => Posture::Moving,
         (State::Running(_) | State::Unknown(_), false) => Posture::Guessing,
         _ => Posture::Settled { ends: judgement.ends },

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{
-    BTreeSet, Children, Controlling, Depth, Known, Look, Object, ObjectId, Pid, ReadError, Reading,
-    Source, Status, Table, Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
-    Way, holders, task_of,
+    BTreeSet, Children, Controlling, Depth, FileId, Identity, Known, Look, Object, ObjectId, Pid,
+    ReadError, Reading, Source, Status, Table, Task, TaskFile, TaskId, TaskState, Terminal,
+    TtyAccess, TtyId, Wait, Way, holders, task_of,
 };
-use crate::observe::Signals;
+use crate::observe::{Signals, TtyState};
 
 impl Look<'_> {
     /// The outer terminal: modes and groups.
@@ -27,16 +27,14 @@ impl Look<'_> {
             writable: None,
             undrained: None,
         });
-        self.modes();
     }
 
-    /// Asks for the modes anew: a program may change them and sleep on as before.
+    /// Asks for the modes: a program sets them before it sleeps, so they must be those of the instant
+    /// between the passes.
     pub(super) fn modes(&mut self) {
-        let access = self.outer_access();
-        if let (Some(terminal), Some(access)) = (self.observation.terminal.as_mut(), access)
-            && let Ok(state) = self.kernel.terminal(access)
-        {
-            terminal.modes = state.modes;
+        let state = self.outer_state();
+        if let Some(terminal) = self.observation.terminal.as_mut() {
+            terminal.modes = state.and_then(|state| state.modes);
         }
         for (terminal, way) in self.observation.inner.iter_mut().zip(&self.ways) {
             if let Ok(state) = self.kernel.terminal(way.slave) {
@@ -45,20 +43,24 @@ impl Look<'_> {
         }
     }
 
-    /// A way to the outer terminal; of a foreign one it is looked for among the job's descriptors.
-    pub(super) fn outer_access(&mut self) -> Option<TtyAccess> {
-        let outer = self.looker.scope.terminal.clone()?;
-        match outer.access {
-            Some(access @ TtyAccess::Master(_)) => return Some(access),
-            Some(access) if self.kernel.terminal(access).is_ok() => return Some(access),
-            _ => {}
+    /// The way to the outer terminal that was good last.
+    pub(super) fn outer_access(&self) -> Option<TtyAccess> {
+        self.looker.scope.terminal.as_ref()?.access
+    }
+
+    /// The outer terminal's state; where the known way to it has closed, another is looked for among
+    /// the job's descriptors.
+    fn outer_state(&mut self) -> Option<TtyState> {
+        if let Some(access) = self.outer_access()
+            && let Ok(state) = self.kernel.terminal(access)
+        {
+            return Some(state);
         }
+        let id = self.looker.scope.terminal.as_ref()?.id;
         let pids: Vec<Pid> = self.walk.order.clone();
-        let found = pids.into_iter().find_map(|pid| self.open_by(pid, outer.id));
-        if let (Some(access), Some(terminal)) = (found, self.looker.scope.terminal.as_mut()) {
-            terminal.access = Some(access);
-        }
-        found
+        let access = pids.into_iter().find_map(|pid| self.open_by(pid, id))?;
+        self.looker.scope.terminal.as_mut()?.access = Some(access);
+        self.kernel.terminal(access).ok()
     }
 
     fn open_by(&mut self, pid: Pid, tty: TtyId) -> Option<TtyAccess> {
@@ -68,6 +70,22 @@ impl Look<'_> {
             let id = TtyId { dev: stat.dev, rdev: stat.rdev };
             (stat.rdev != 0 && id.same(tty)).then_some(TtyAccess::Process { pid, fd, id })
         })
+    }
+
+    /// Adds the orphans of the session to the walk, after the walk down from the root: what was
+    /// missed there because its parent ended on the way is an orphan by now. True if there are any:
+    /// the members must be read anew then.
+    pub(super) fn orphans(&mut self, foreground: Option<Pid>) -> bool {
+        let orphans = self.looker.orphans(self.kernel);
+        let some = !orphans.is_empty();
+        if some {
+            self.walk.go_on(self.kernel, &orphans);
+            self.walk.mark_members(self.looker.scope.root, foreground);
+            self.observation.tasks.clear();
+            self.observation.processes.clear();
+        }
+        self.orphans = Some(orphans);
+        some
     }
 
     /// Reads the members' tasks, the youngest processes first: there the work is. True if the look
@@ -82,7 +100,7 @@ impl Look<'_> {
             let from = self.observation.tasks.len();
             self.process(pid);
             if let Some(task) = self.observation.tasks[from..].iter().find(|task| live(task)) {
-                self.looker.hot = Some(task.id);
+                self.looker.hot = Some(task.clone());
                 found = true;
                 if depth == Depth::FirstLive {
                     return true;
@@ -96,26 +114,24 @@ impl Look<'_> {
     }
 
     /// Reads the tasks of one process into the observation.
-    fn process(&mut self, pid: Pid) {
+    pub(super) fn process(&mut self, pid: Pid) {
         let Some(process) = self.walk.processes.get(&pid).cloned() else { return };
         self.observation.processes.insert(pid, process);
         let counters = self.counters(pid);
-        if let Some(known) = self.looker.known.get(&pid)
-            && known.counters == counters
-        {
-            self.observation.tasks.extend(known.tasks.iter().cloned());
-            return;
-        }
-        let tasks = self.read_tasks(pid, &counters);
+        let counted = counters.iter().all(|(_, counter)| counter.runs.is_some());
+        let tasks = match self.looker.known.get(&pid) {
+            Some(known) if known.counters == counters && counted => {
+                if known.tasks.iter().all(|task| lasts(&task.state)) {
+                    self.observation.tasks.extend(known.tasks.iter().cloned());
+                    return;
+                }
+                self.read_tasks(&counters)
+            }
+            _ => self.read_tasks(&counters),
+        };
         self.observation.tasks.extend(tasks.iter().cloned());
-        let lasting = tasks.iter().all(|task| lasts(&task.state))
-            && counters.iter().all(|(_, counter)| counter.runs.is_some());
-        if lasting {
-            let known = Known { counters, tasks, table: None, status: None };
-            self.looker.known.insert(pid, known);
-        } else {
-            self.looker.known.remove(&pid);
-        }
+        let known = Known { counters, tasks, table: None, status: None };
+        self.looker.known.insert(pid, known);
     }
 
     fn counters(&self, pid: Pid) -> Vec<(TaskId, super::Counter)> {
@@ -127,19 +143,50 @@ impl Look<'_> {
             .collect()
     }
 
-    fn read_tasks(&mut self, pid: Pid, counters: &[(TaskId, super::Counter)]) -> Vec<Task> {
-        let controlling = self.controlling(pid);
-        let arch = self.kernel.arch(pid);
+    fn read_tasks(&mut self, counters: &[(TaskId, super::Counter)]) -> Vec<Task> {
         let mut tasks = Vec::with_capacity(counters.len());
         for (task, counter) in counters {
-            let former = self.former(*task);
-            let mut reading = Reading { kernel: &mut *self.kernel, arch };
-            match reading.state(*task, controlling, former.as_ref()) {
+            if let Some(same) = self.slept_on(*task, *counter) {
+                tasks.push(same);
+                continue;
+            }
+            match self.read_state(*task) {
                 Ok((comm, state)) => tasks.push(task_of(*task, comm, state, *counter)),
                 Err(_) => self.moved = true,
             }
         }
         tasks
+    }
+
+    /// A task that has not run since and waits for nothing that its siblings could exchange under
+    /// it, as they could a descriptor.
+    fn slept_on(&self, task: TaskId, counter: super::Counter) -> Option<Task> {
+        let known = self.looker.known.get(&task.pid)?;
+        let at = known.counters.iter().position(|entry| *entry == (task, counter))?;
+        let same = known.tasks.get(at).filter(|same| same.id == task)?;
+        let TaskState::Blocked(wait) = &same.state else { return None };
+        let alone = |source: &Source| matches!(source, Source::Futex { .. } | Source::Child(_));
+        (counter.runs.is_some() && wait.sources.iter().all(alone)).then(|| same.clone())
+    }
+
+    /// What one task does now.
+    pub(super) fn read_state(&mut self, task: TaskId) -> Result<(String, TaskState), ReadError> {
+        let controlling = self.controlling(task.pid);
+        let thread = self.living_thread(task.pid);
+        let arch = self.kernel.arch(thread);
+        let former = self.former(task);
+        let mut reading = Reading { kernel: &mut *self.kernel, arch };
+        reading.state(task, controlling, former.as_ref())
+    }
+
+    /// A thread of the process that shows its files: a leader that has ended shows none.
+    fn living_thread(&mut self, pid: Pid) -> Pid {
+        let threads = self.walk.threads.get(&pid).cloned().unwrap_or_default();
+        let alive = |tid: &Pid| {
+            Identity::read(self.kernel, TaskId { pid, tid: *tid })
+                .is_ok_and(|read| !matches!(read.state, b'Z' | b'X'))
+        };
+        if threads.len() <= 1 { pid } else { threads.into_iter().find(alive).unwrap_or(pid) }
     }
 
     /// The wait that a task was last seen in: what a `restart_syscall` stands for.
@@ -166,8 +213,9 @@ impl Look<'_> {
         {
             return Controlling { tty: Some(outer) };
         }
+        let thread = self.living_thread(pid);
         let dev = (0..3)
-            .find_map(|fd| self.kernel.fd_stat(pid, fd).ok().filter(|stat| stat.rdev == rdev))
+            .find_map(|fd| self.kernel.fd_stat(thread, fd).ok().filter(|stat| stat.rdev == rdev))
             .map_or(0, |stat| stat.dev);
         Controlling { tty: Some(TtyId { dev, rdev }) }
     }
@@ -185,6 +233,8 @@ impl Look<'_> {
             }
         }
         self.observation.holders = holders::by_object(tables.values());
+        self.outside(&mut tables);
+        self.lock_holders();
         let mut seen = 0;
         while seen < self.observation.tasks.len() {
             let task = self.observation.tasks[seen].clone();
@@ -201,14 +251,76 @@ impl Look<'_> {
         self.inner_terminals(&tables);
     }
 
+    /// `/proc/locks` names no holder of an open file description's lock (-1), and of a flock(2) it
+    /// names who asked for it, who may have ended and left the description to others (`flock 3` in
+    /// a script). The `fdinfo` of a description tells its locks.
+    fn lock_holders(&mut self) {
+        let mut named: BTreeSet<Pid> = BTreeSet::new();
+        for task in &self.observation.tasks {
+            named.extend(sources(&task.state).iter().filter_map(|source| match source {
+                Source::Lock { holder, .. } => *holder,
+                _ => None,
+            }));
+        }
+        named.retain(|pid| super::read_stat(self.kernel, *pid).is_none());
+        for task in &mut self.observation.tasks {
+            let TaskState::Blocked(wait) = &mut task.state else { continue };
+            for source in &mut wait.sources {
+                if let Source::Lock { holder, .. } = source
+                    && holder.is_some_and(|pid| named.contains(&pid))
+                {
+                    *holder = None;
+                }
+            }
+        }
+        let files: BTreeSet<FileId> = self
+            .observation
+            .tasks
+            .iter()
+            .flat_map(|task| sources(&task.state))
+            .filter_map(|source| match source {
+                Source::Lock { holder: None, file, .. } => Some(*file),
+                _ => None,
+            })
+            .collect();
+        if files.is_empty() {
+            return;
+        }
+        for pid in self.walk.order.clone() {
+            for fd in self.kernel.fds(pid).unwrap_or_default() {
+                let Ok(stat) = self.kernel.fd_stat(pid, fd) else { continue };
+                let file = FileId { dev: stat.dev, ino: stat.ino };
+                let holds = files.contains(&file)
+                    && self.kernel.fdinfo(pid, fd).is_ok_and(|text| text.contains("\nlock:"));
+                if holds {
+                    self.name_holder(file, pid);
+                }
+            }
+        }
+    }
+
+    fn name_holder(&mut self, locked: FileId, pid: Pid) {
+        for task in &mut self.observation.tasks {
+            let TaskState::Blocked(wait) = &mut task.state else { continue };
+            for source in &mut wait.sources {
+                if let Source::Lock { file, holder: holder @ None, .. } = source
+                    && *file == locked
+                {
+                    *holder = Some(pid);
+                }
+            }
+        }
+    }
+
     /// The table of a process, read once for as long as it sleeps.
-    fn table(&mut self, pid: Pid) -> Result<Table, ReadError> {
+    pub(super) fn table(&mut self, pid: Pid) -> Result<Table, ReadError> {
         let counters = self.counters(pid);
         let known = self.looker.known.get(&pid).filter(|known| known.counters == counters);
         if let Some(table) = known.and_then(|known| known.table.clone()) {
             return table;
         }
-        let table = holders::table(self.kernel, pid);
+        let thread = self.living_thread(pid);
+        let table = holders::table(self.kernel, pid, thread);
         if let Some(known) = self.looker.known.get_mut(&pid)
             && known.counters == counters
         {
@@ -218,16 +330,15 @@ impl Look<'_> {
     }
 
     /// The processes that a task's wait leads to.
-    fn related(&self, task: &Task) -> Vec<Pid> {
-        let (TaskState::Blocked(wait) | TaskState::Stopped { wait: Some(wait), .. }) = &task.state
-        else {
-            return Vec::new();
-        };
+    fn related(&mut self, task: &Task) -> Vec<Pid> {
+        let mut pids = Vec::new();
+        if matches!(task.state, TaskState::Stopped { traced: true, .. }) {
+            pids.extend(self.status(task.id.pid).map(|status| status.tracer));
+        }
         let holders = |object: ObjectId| {
             self.observation.holders.get(&object).into_iter().flatten().map(|holder| holder.pid)
         };
-        let mut pids = Vec::new();
-        for source in &wait.sources {
+        for source in sources(&task.state) {
             match source {
                 Source::Child(Children::PidFd(pid)) | Source::Lock { holder: Some(pid), .. } => {
                     pids.push(*pid);
@@ -237,7 +348,9 @@ impl Look<'_> {
                     pids.extend(parent.into_iter().flat_map(|parent| parent.children.clone()));
                 }
                 Source::Object { object, .. } => match object {
-                    Object::Pipe(id) => pids.extend(holders(ObjectId::Pipe(*id))),
+                    Object::Pipe(id) | Object::Fifo(id) => {
+                        pids.extend(holders(ObjectId::Pipe(*id)))
+                    }
                     Object::Unix { peer, .. } | Object::Inet { peer, .. } => {
                         pids.extend(holders(ObjectId::Socket(*peer)));
                     }
@@ -332,6 +445,14 @@ impl Look<'_> {
                 self.ways.push(Way { slave, master: (pid, fd) });
             }
         }
+    }
+}
+
+/// What can end a task's wait, be it asleep or stopped in it.
+fn sources(state: &TaskState) -> &[Source] {
+    match state {
+        TaskState::Blocked(wait) | TaskState::Stopped { wait: Some(wait), .. } => &wait.sources,
+        _ => &[],
     }
 }
 
