@@ -2,6 +2,7 @@
 //! one instant.
 
 mod above;
+mod context;
 mod gather;
 mod outside;
 mod prove;
