@@ -7,7 +7,7 @@ mod gather;
 mod outside;
 mod prove;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
 use self::above::Above;
@@ -16,8 +16,8 @@ use crate::observe::holders::{self, Table};
 use crate::observe::members::{Counter, Identity, Root, Walk, children_of, counter};
 use crate::observe::objects::{self, Controlling};
 use crate::observe::{
-    FileId, Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process,
-    ReadError, Source, Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
+    Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process,
+    ReadError, Source, Task, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
 };
 use crate::proc::Status;
 use crate::wait::Children;
