@@ -191,7 +191,7 @@ impl Look<'_> {
     fn status(&mut self, pid: Pid) -> Option<Status> {
         let counters = self.counters(pid);
         let known = self.looker.known.get(&pid).filter(|known| known.counters == counters);
-        if let Some(read) = known.and_then(|known| known.status.clone()) {
+        if let Some(read) = known.and_then(|known| known.status) {
             return Some(read);
         }
         let text = self.kernel.task_file(TaskId { pid, tid: pid }, TaskFile::Status).ok()?;
@@ -199,7 +199,7 @@ impl Look<'_> {
         if let Some(known) = self.looker.known.get_mut(&pid)
             && known.counters == counters
         {
-            known.status = Some(read.clone());
+            known.status = Some(read);
         }
         Some(read)
     }

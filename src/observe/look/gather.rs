@@ -1,10 +1,8 @@
 //! The first pass: tasks, the processes they wait for, terminals.
 
-
 use super::{
-    Controlling, Depth, Identity, Known, Look, Object, Pid,
-    ReadError, Reading, Source, Task, TaskId, TaskState, Terminal,
-    TtyAccess, TtyId, Wait, task_of,
+    Controlling, Depth, Identity, Known, Look, Object, Pid, ReadError, Reading, Source, Task,
+    TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait, task_of,
 };
 use crate::observe::TtyState;
 

@@ -16,8 +16,8 @@ use crate::observe::holders::{self, Table};
 use crate::observe::members::{Counter, Identity, Root, Walk, children_of, counter};
 use crate::observe::objects::{self, Controlling};
 use crate::observe::{
-    Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process,
-    ReadError, Source, Task, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
+    Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process, ReadError,
+    Source, Task, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
 };
 use crate::proc::Status;
 use crate::wait::Children;

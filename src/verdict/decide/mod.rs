@@ -14,7 +14,7 @@ use crate::verdict::{By, Evidence, Output, Party, Running, State, Verdict, Waiti
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// Decided.
-    Verdict(Verdict),
+    Verdict(Box<Verdict>),
     /// Some task cannot be seen into, and nothing that can be seen is live.
     Closed {
         /// What cannot be seen.
@@ -34,13 +34,17 @@ pub fn decide(
 ) -> Decision {
     let case = Case { graph, roles, output };
     if graph.observation.instant == Instantaneous::Moved || graph.observation.in_flight {
-        return Decision::Verdict(case.running(None, WaitingOn::Cpu));
+        return decided(case.running(None, WaitingOn::Cpu));
     }
     match graph.job() {
         Liveness::Live => case.live(),
         Liveness::Unknown => case.closed(),
         Liveness::Inert => case.inert(shells),
     }
+}
+
+fn decided(verdict: Verdict) -> Decision {
+    Decision::Verdict(Box::new(verdict))
 }
 
 struct Case<'a> {
@@ -123,9 +127,9 @@ impl<'a> Case<'a> {
             return Decision::Remote;
         }
         let Some(&(on, root, _)) = roots.first() else {
-            return Decision::Verdict(self.running(None, WaitingOn::Other));
+            return decided(self.running(None, WaitingOn::Other));
         };
-        Decision::Verdict(self.running(Some(root), on))
+        decided(self.running(Some(root), on))
     }
 
     fn closed(&self) -> Decision {
@@ -163,14 +167,14 @@ impl<'a> Case<'a> {
         let ended = |at: usize| self.observation().tasks[at].state == TaskState::Zombie;
         if self.graph.members().all(ended) {
             // Whoever waits for them is about to be told.
-            return Decision::Verdict(self.running(None, WaitingOn::Child));
+            return decided(self.running(None, WaitingOn::Child));
         }
         let unread = |terminal: &Terminal| terminal.readable == Some(true);
         let readers: Vec<usize> = self.readers().collect();
         let outer_unread = self.observation().terminal.as_ref().is_some_and(unread);
         if outer_unread && !readers.is_empty() {
             // Typed input has just come through, and its reader is about to be woken.
-            return Decision::Verdict(self.running(readers.first().copied(), WaitingOn::Cpu));
+            return decided(self.running(readers.first().copied(), WaitingOn::Cpu));
         }
         if self
             .observation()
@@ -178,16 +182,16 @@ impl<'a> Case<'a> {
             .iter()
             .any(|inner| unread(inner) || inner.undrained == Some(true))
         {
-            return Decision::Verdict(self.running(None, WaitingOn::Cpu));
+            return decided(self.running(None, WaitingOn::Cpu));
         }
         let receivers = self.receivers(&readers);
         if let Some(receiver) = receivers.first() {
-            return Decision::Verdict(self.input(receiver, receivers.len() == 1, shells));
+            return decided(self.input(receiver, receivers.len() == 1, shells));
         }
         if let Some(verdict) = self.stdin_pipe() {
-            return Decision::Verdict(verdict);
+            return decided(verdict);
         }
-        Decision::Verdict(self.no_reader())
+        decided(self.no_reader())
     }
 
     fn proof(&self) -> (bool, Vec<Evidence>) {
