@@ -134,7 +134,8 @@ impl Look<'_> {
         let mut tasks = Vec::with_capacity(counters.len());
         for (task, counter) in counters {
             let former = self.former(*task);
-            let mut reading = Reading { kernel: &mut *self.kernel, arch };
+            let sockets = &mut self.looker.sockets;
+            let mut reading = Reading { kernel: &mut *self.kernel, sockets, arch };
             match reading.state(*task, controlling, former.as_ref()) {
                 Ok((comm, state)) => tasks.push(task_of(*task, comm, state, *counter)),
                 Err(_) => self.moved = true,

@@ -11,7 +11,8 @@ use std::os::fd::RawFd;
 use crate::observe::blocked::Reading;
 use crate::observe::holders::{self, Table};
 use crate::observe::members::{Counter, Identity, Root, Walk, children_of, counter};
-use crate::observe::objects::{self, Controlling};
+use crate::observe::objects::Controlling;
+use crate::observe::sockets::{Inet, Sockets, Transit};
 use crate::observe::{
     FileId, Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process,
     ReadError, Source, Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
@@ -62,6 +63,8 @@ pub struct Looker {
     known: BTreeMap<Pid, Known>,
     /// What the last scan of the machine found.
     outside: outside::Outside,
+    /// Its internet sockets.
+    sockets: Sockets,
     /// Processes below the job's ancestors that are known not to belong to it.
     strangers: BTreeSet<Pid>,
 }
@@ -112,6 +115,7 @@ impl Looker {
             front: None,
             known: BTreeMap::new(),
             outside: outside::Outside::default(),
+            sockets: Sockets::default(),
             strangers: BTreeSet::new(),
         }
     }
@@ -139,6 +143,7 @@ impl Looker {
         {
             return hot;
         }
+        self.sockets.ask_anew();
         let at = kernel.now();
         let foreground = foreground_of(&self.scope, kernel, &Observation::default());
         self.front = foreground;
