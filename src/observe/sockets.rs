@@ -11,7 +11,8 @@ use std::net::SocketAddr;
 use super::{FileId, Kernel, NetTable, Object, Pid, Protocol, ReadError, Source};
 use crate::proc::net::{self, Row};
 
-/// More sockets than this are cheaper found in the tables than asked for one by one.
+/// More sockets than this are found in the tables and not asked for one by one: 10 µs each, against
+/// milliseconds.
 const MOST_ASKED: usize = 100;
 /// A job that opens connections for ever must not fill our memory.
 const MOST_REMEMBERED: usize = 1000;

@@ -32,8 +32,8 @@ impl SockDiag {
         let flags = SockFlag::SOCK_CLOEXEC;
         let (own, _peer) = socketpair(AddressFamily::Unix, SockType::Stream, None, flags)?;
         match self.unix_socket(stat::of(&own)?.ino) {
-            Ok(_) => Ok(()),
-            Err(Errno::ENOENT) => Err(Errno::EOPNOTSUPP),
+            Ok(answer) if answer.peer != 0 => Ok(()),
+            Ok(_) | Err(Errno::ENOENT) => Err(Errno::EOPNOTSUPP),
             Err(errno) => Err(errno),
         }
     }
