@@ -172,7 +172,8 @@ impl Look<'_> {
         let thread = self.living_thread(task.pid);
         let arch = self.kernel.arch(thread);
         let former = self.former(task);
-        let mut reading = Reading { kernel: &mut *self.kernel, arch };
+        let sockets = &mut self.looker.sockets;
+        let mut reading = Reading { kernel: &mut *self.kernel, sockets, arch };
         reading.state(task, controlling, former.as_ref())
     }
 
