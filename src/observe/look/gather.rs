@@ -69,22 +69,6 @@ impl Look<'_> {
         })
     }
 
-    /// Adds the orphans of the session to the walk, after the walk down from the root: what was
-    /// missed there because its parent ended on the way is an orphan by now. True if there are any:
-    /// the members must be read anew then.
-    pub(super) fn orphans(&mut self, foreground: Option<Pid>) -> bool {
-        let orphans = self.looker.orphans(self.kernel);
-        let some = !orphans.is_empty();
-        if some {
-            self.walk.go_on(self.kernel, &orphans);
-            self.walk.mark_members(self.looker.scope.root, foreground);
-            self.observation.tasks.clear();
-            self.observation.processes.clear();
-        }
-        self.orphans = Some(orphans);
-        some
-    }
-
     /// Reads the members' tasks, the youngest processes first: there the work is. True if the look
     /// may end here.
     pub(super) fn members(&mut self, depth: Depth, live: &mut dyn FnMut(&Task) -> bool) -> bool {
