@@ -144,7 +144,7 @@ fn its_terminal() {
     assert_eq!(kernel.fdinfo(task.pid, 77), Err(ReadError::Gone));
 
     let through = TtyAccess::Process { pid: task.pid, fd: 0, id };
-    let modes = Some(Modes { canonical: true, echo: true, signals: true });
+    let modes = Some(Modes { canonical: true, echo: true, signals: true, read_timeout: None });
     let quiet = TtyReady { readable: false, writable: true, undrained: Some(false) };
     for access in [terminal.master(), through] {
         assert_eq!(kernel.terminal(access).unwrap().modes, modes);

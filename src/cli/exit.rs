@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use crate::pty::SpawnError;
 use crate::verdict::{Exited, State, Verdict};
+use crate::watch::WatchError;
 
 /// Done.
 pub const SUCCESS: u8 = 0;
@@ -43,9 +44,40 @@ Exit codes:
   112  the job is stopped
   113  the job's state cannot be seen
   124  timed out
-  125  awaitty itself failed
+  125  awaitty itself failed: standard error says why
   126  the command cannot be executed
   127  the command was not found";
+
+/// The same for the commands that start none.
+pub const HELP_OF_WATCH: &str = "\
+Exit codes:
+  0    done: what was watched has ended, or nobody reads the output any more
+  2    wrong usage
+  125  awaitty failed, or there is nothing to watch: standard error says what";
+
+/// How a command was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit code.
+    Code(u8),
+    /// Because this signal asked us to end.
+    Signal(i32),
+}
+
+impl Ended {
+    /// The exit code; by a signal this process ends here, so that its parent learns of it.
+    #[must_use]
+    pub fn exit(self) -> ExitCode {
+        match self {
+            Ended::Code(code) => ExitCode::from(code),
+            Ended::Signal(signal) => {
+                // It returns only for what is no such signal.
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+                ExitCode::from(FAILED)
+            }
+        }
+    }
+}
 
 /// The code for the verdict with which a command is left; `None` while the job runs.
 #[must_use]
@@ -78,7 +110,11 @@ pub fn of_error(error: &anyhow::Error) -> (ExitCode, bool) {
     let closed = error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe);
-    let code = match error.downcast_ref::<SpawnError>() {
+    let spawn = match error.downcast_ref::<WatchError>() {
+        Some(WatchError::Spawn(spawn)) => Some(spawn),
+        _ => None,
+    };
+    let code = match spawn {
         _ if closed => SUCCESS,
         Some(SpawnError::NotFound { .. }) => NOT_FOUND,
         Some(SpawnError::Denied { .. } | SpawnError::Other { .. }) => CANNOT_EXECUTE,
@@ -100,11 +136,12 @@ mod tests {
 
     #[test]
     fn errors_have_the_codes_of_env() {
+        let spawn = |error| of_error(&WatchError::Spawn(error).into());
         let code = |error: anyhow::Error| of_error(&error);
         let missing = SpawnError::NotFound { program: "x".into() };
-        assert_eq!(code(missing.into()), (ExitCode::from(127), true));
+        assert_eq!(spawn(missing), (ExitCode::from(127), true));
         let denied = SpawnError::Denied { program: "x".into(), errno: nix::errno::Errno::EACCES };
-        assert_eq!(code(denied.into()), (ExitCode::from(126), true));
+        assert_eq!(spawn(denied), (ExitCode::from(126), true));
         let closed = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
         assert_eq!(code(closed.into()), (ExitCode::SUCCESS, false));
         assert_eq!(code(anyhow::anyhow!("no")), (ExitCode::from(125), true));

@@ -1,13 +1,20 @@
 //! The `awaitty` program: one file a subcommand.
 
+pub mod doctor;
 pub mod duration;
 pub mod exec;
 pub mod exit;
 pub mod help_texts;
+pub mod job;
 pub mod json;
+pub mod limits;
+pub mod permission;
 pub mod probe;
 pub mod ps;
 pub mod run;
+pub mod sight;
+pub mod signals;
+pub mod size;
 pub mod text;
 pub mod watch;
 
@@ -27,6 +34,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Exec(exec::Args),
+    Run(run::Args),
+    Watch(watch::Args),
+    Ps(ps::Args),
+    Doctor(doctor::Args),
     #[command(hide = true)]
     Probe(probe::Args),
     /// Prints the JSON schema of the lines of `--json`.
@@ -54,7 +66,17 @@ pub fn main() -> ExitCode {
 
 fn run_command(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        // Probes are made by fork(2), with what this process was given.
         Command::Probe(args) => return Ok(probe::run(args)),
+        _ => limits::raise(),
+    }
+    match command {
+        Command::Probe(_) => {}
+        Command::Exec(args) => return exec::run(args),
+        Command::Run(args) => return run::run(args),
+        Command::Watch(args) => return watch::run(args),
+        Command::Ps(args) => return ps::run(args),
+        Command::Doctor(args) => return doctor::run(args),
         Command::Schema => print(&(json::schema()? + "\n"))?,
         Command::HelpTexts => print(&help_texts::markdown())?,
     }
@@ -73,10 +95,6 @@ mod tests {
 
     #[test]
     fn the_arguments_are_consistent() {
-        use clap::Args;
         super::Cli::command().debug_assert();
-        super::exec::Args::augment_args(clap::Command::new("exec")).debug_assert();
-        super::run::Args::augment_args(clap::Command::new("run")).debug_assert();
-        super::watch::Args::augment_args(clap::Command::new("watch")).debug_assert();
     }
 }

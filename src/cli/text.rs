@@ -69,7 +69,7 @@ fn details(f: &mut Formatter<'_>, input: &Input) -> fmt::Result {
         write!(f, ", held open by ")?;
         list(f, &input.writers, ", ")?;
     }
-    if !input.exclusive {
+    if !input.exclusive && input.reader.is_some() {
         f.write_str(", one of several readers")?;
     }
     match input.timeout {

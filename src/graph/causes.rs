@@ -168,8 +168,8 @@ fn of_terminal(index: &Index<'_>, task: &Task, tty: TtyId, interest: Interest) -
     }
     if outer {
         let terminal = index.observation.terminal.as_ref();
-        return match terminal.map(|terminal| (terminal.writable, terminal.undrained)) {
-            Some((Some(false), Some(false) | None)) => Cause::Nothing(Some(IdleReason::Output)),
+        return match terminal.and_then(|terminal| terminal.writable) {
+            Some(false) => Cause::Nothing(Some(IdleReason::Output)),
             _ => Cause::Outside(WaitingOn::Output),
         };
     }

@@ -64,6 +64,8 @@ pub struct Observation {
     pub whole: bool,
     /// What the look proved about the instant between its passes.
     pub instant: Instantaneous,
+    /// Tasks that ran between the passes and went back to sleep in the same wait.
+    pub returned: Vec<TaskId>,
     /// Loopback connections inside the job with bytes still under way.
     pub in_flight: bool,
 }
@@ -76,6 +78,9 @@ pub enum Instantaneous {
     NotTried,
     /// Every task slept, unwoken, through the instant between the passes.
     Proved,
+    /// As proved, but for tasks that ran meanwhile and are asleep in the same wait again; they are in
+    /// [`Observation::returned`].
+    Returned,
     /// Something ran, appeared or ended meanwhile.
     Moved,
     /// The sources of the second pass cannot be read here.
@@ -112,6 +117,8 @@ pub struct Modes {
     pub echo: bool,
     /// `ISIG`: ^C is a signal.
     pub signals: bool,
+    /// `VMIN` 0 with a `VTIME`: a read returns after this time without any input.
+    pub read_timeout: Option<Duration>,
 }
 
 /// One process.

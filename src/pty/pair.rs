@@ -33,6 +33,8 @@ pub struct Pty {
     child: Child,
     id: TtyId,
     name: String,
+    /// What is left on it lives on when this is dropped.
+    left: bool,
 }
 
 /// A terminal could not be opened or set up.
@@ -135,6 +137,7 @@ impl Pty {
             child,
             id: TtyId { dev: stat.st_dev, rdev: stat.st_rdev },
             name: name.to_string_lossy().into_owned(),
+            left: false,
         })
     }
 
@@ -226,6 +229,12 @@ impl Pty {
         self.hang_up();
         kill::family(self.pid());
     }
+
+    /// Lets the terminal go without killing anything: when its master closes, the kernel hangs it up
+    /// (`SIGHUP` to the session's leader and the foreground group), and what survives lives on.
+    pub fn leave(mut self) {
+        self.left = true;
+    }
 }
 
 impl AsFd for Pty {
@@ -237,7 +246,9 @@ impl AsFd for Pty {
 
 impl Drop for Pty {
     fn drop(&mut self) {
-        self.kill_tree();
+        if !self.left {
+            self.kill_tree();
+        }
         // A killed process is gone at its next return to user mode, unless a driver holds it (state
         // D). Nothing else would reap it, so wait for it on a thread that may take its time.
         if !matches!(self.child.try_wait(), Ok(None)) {

@@ -99,6 +99,12 @@ impl Screen {
         self.painter.parser.callbacks_mut().0 = false;
     }
 
+    /// How many bytes it was fed.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// What the output says for the verdict.
     #[must_use]
     pub fn output(&self) -> Output {

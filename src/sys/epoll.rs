@@ -43,6 +43,17 @@ pub fn wait(
     }
 }
 
+/// Does this kernel (and sandbox) have epoll_pwait2(2)?
+#[must_use]
+pub fn has_nanoseconds() -> bool {
+    // SAFETY: the kernel refuses the descriptor -1 before it looks at the pointers, which are null.
+    let answer = unsafe {
+        let null = ptr::null_mut::<libc::epoll_event>();
+        libc::syscall(libc::SYS_epoll_pwait2, -1, null, 1, ptr::null::<i64>(), null, 0usize)
+    };
+    Errno::result(answer) == Err(Errno::EBADF)
+}
+
 fn milliseconds(timeout: Option<Duration>) -> EpollTimeout {
     let Some(timeout) = timeout else { return EpollTimeout::NONE };
     let whole = timeout.as_nanos().div_ceil(1_000_000);

@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 use nix::errno::Errno;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 
 use crate::observe::Pid;
@@ -51,6 +52,15 @@ fn become_leader() -> io::Result<()> {
     // SAFETY: TIOCSCTTY takes its argument by value: 0, do not steal the terminal from others.
     Errno::result(unsafe { libc::ioctl(libc::STDIN_FILENO, libc::TIOCSCTTY, 0) })?;
     Ok(())
+}
+
+/// Has `command` start with this limit of descriptors (soft, hard), whatever that of this process is.
+pub fn limit_descriptors(command: &mut Command, limit: (u64, u64)) {
+    // SAFETY: the closure runs between fork and exec and makes one system call, which is
+    // async-signal-safe; it owns its numbers and allocates nothing.
+    unsafe {
+        command.pre_exec(move || Ok(setrlimit(Resource::RLIMIT_NOFILE, limit.0, limit.1)?));
+    }
 }
 
 /// Sends a signal to the process behind a pidfd, and never to one that has taken its number.

@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::Winsize;
-use nix::sys::termios::{LocalFlags, tcgetattr};
+use nix::sys::termios::{Termios, tcgetattr};
 use nix::unistd::{Pid, tcgetpgrp};
 
 mod ioctl {
@@ -24,12 +24,12 @@ pub struct Ready {
     pub writable: bool,
 }
 
-/// The local modes (`c_lflag`); a pty master answers for its slave.
+/// The modes (termios(3)); a pty master answers for its slave.
 ///
 /// # Errors
 /// `ENOTTY` when this is no terminal, `EIO` when it was hung up.
-pub fn local_modes<Fd: AsFd>(terminal: Fd) -> nix::Result<LocalFlags> {
-    tcgetattr(terminal).map(|termios| termios.local_flags)
+pub fn modes<Fd: AsFd>(terminal: Fd) -> nix::Result<Termios> {
+    tcgetattr(terminal)
 }
 
 /// The foreground process group (`TIOCGPGRP`), `None` without one or when it lives outside of our
@@ -125,6 +125,8 @@ mod tests {
     use nix::pty::openpty;
     use nix::unistd::write;
 
+    use nix::sys::termios::LocalFlags;
+
     use super::*;
 
     #[test]
@@ -151,7 +153,8 @@ mod tests {
     #[test]
     fn the_master_answers_for_its_slave() {
         let pty = openpty(None, None).unwrap();
-        assert!(local_modes(&pty.master).unwrap().contains(LocalFlags::ICANON | LocalFlags::ECHO));
+        let flags = modes(&pty.master).unwrap().local_flags;
+        assert!(flags.contains(LocalFlags::ICANON | LocalFlags::ECHO));
         assert_eq!(foreground(&pty.master), Ok(None));
         let size = Winsize { ws_row: 7, ws_col: 9, ws_xpixel: 0, ws_ypixel: 0 };
         set_window_size(&pty.master, &size).unwrap();
@@ -168,7 +171,7 @@ mod tests {
     #[test]
     fn no_terminal() {
         let null = std::fs::File::open("/dev/null").unwrap();
-        assert_eq!(local_modes(&null), Err(Errno::ENOTTY));
+        assert_eq!(modes(&null).err(), Some(Errno::ENOTTY));
         assert_eq!(open_peer(&null, OFlag::O_RDWR).map(drop), Err(Errno::ENOTTY));
     }
 }

@@ -172,6 +172,11 @@ impl<'a> Case<'a> {
         if self.observation().tasks.is_empty() {
             return Decision::Closed { why: "the job has no task that can be seen".to_owned() };
         }
+        let ended = |at: usize| self.observation().tasks[at].state == TaskState::Zombie;
+        if self.graph.members().all(ended) {
+            // Whoever waits for them is about to be told.
+            return Decision::Verdict(self.running(None, WaitingOn::Child));
+        }
         let unread = |terminal: &Terminal| terminal.readable == Some(true);
         let readers: Vec<usize> = self.readers().collect();
         let outer_unread = self.observation().terminal.as_ref().is_some_and(unread);

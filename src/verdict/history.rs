@@ -16,6 +16,8 @@ const LONG_KEY_WAIT: Duration = Duration::from_millis(500);
 const LONG_FUTEX_WAIT: Duration = Duration::from_secs(2);
 /// Returns to the same wait that make a habit.
 const HABIT: usize = 2;
+/// A few more runs than the timer explains are no sign: a page fault, a signal.
+const SLACK: f64 = 6.0;
 /// Returns that are remembered.
 const REMEMBERED: usize = 8;
 /// The share of time a reader may compute and still be one that waits for keys.
@@ -29,6 +31,9 @@ const TICK_DUTY: f64 = 0.02;
 #[derive(Debug, Clone, Default)]
 pub struct History {
     tasks: BTreeMap<TaskId, Past>,
+    /// When a task without a timer was last seen to have run, or to have turned to another wait. Who
+    /// is woken by another's tick does what the tick is for: then it is none.
+    stirred: Instant,
 }
 
 #[derive(Debug, Clone)]
@@ -38,8 +43,17 @@ struct Past {
     runs: Option<u64>,
     /// Since when the counter has stood still.
     since: Instant,
-    /// When the counter was seen moved, and the CPU time used by then.
-    returns: VecDeque<(Instant, Duration)>,
+    /// When the counter was seen moved.
+    returns: VecDeque<Return>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Return {
+    at: Instant,
+    /// The CPU time used by then.
+    cpu: Duration,
+    /// The run counter then.
+    runs: u64,
 }
 
 /// A wait without its times: what it means to return to the same one.
@@ -73,25 +87,34 @@ impl History {
             let TaskState::Blocked(wait) = &task.state else { continue };
             let start = observation.processes.get(&task.id.pid).map_or(0, |process| process.start);
             let shape = Shape::of(wait);
-            let cpu = task.cpu.unwrap_or_default();
+            let timed = wait.is_timed();
+            let seen = Return {
+                at: observation.at,
+                cpu: task.cpu.unwrap_or_default(),
+                runs: task.runs.unwrap_or_default(),
+            };
             match self.tasks.get_mut(&task.id) {
                 Some(past) if past.start == start && past.shape == shape => {
                     if past.runs != task.runs {
                         past.runs = task.runs;
                         past.since = observation.at;
-                        past.returns.push_back((observation.at, cpu));
+                        past.returns.push_back(seen);
+                        if !timed {
+                            self.stirred = observation.at;
+                        }
                         if past.returns.len() > REMEMBERED {
                             past.returns.pop_front();
                         }
                     }
                 }
                 _ => {
+                    self.stirred = observation.at;
                     let past = Past {
                         start,
                         shape,
                         runs: task.runs,
                         since: observation.at,
-                        returns: VecDeque::from([(observation.at, cpu)]),
+                        returns: VecDeque::from([seen]),
                     };
                     self.tasks.insert(task.id, past);
                 }
@@ -117,7 +140,7 @@ impl History {
     #[must_use]
     pub fn timer(&self, observation: &Observation, task: &Task) -> TimerRole {
         let TaskState::Blocked(wait) = &task.state else { return TimerRole::Moves };
-        let duty = self.duty(task);
+        let duty = self.duty(task, wait);
         let tick = if reads_terminal(observation, wait) {
             match wait.timeout.duration() {
                 Some(length) if length >= LONG_KEY_WAIT => duty.is_none_or(|d| d < REDRAW_DUTY),
@@ -133,16 +156,25 @@ impl History {
         }
     }
 
-    /// The share of the time between its returns that a task computed; `None` before a habit shows.
-    fn duty(&self, task: &Task) -> Option<f64> {
+    /// The share of the time between its returns that a task computed; `None` before a habit shows,
+    /// or when it was woken more often than its timer explains.
+    fn duty(&self, task: &Task, wait: &Wait) -> Option<f64> {
         let past = self.tasks.get(&task.id)?;
-        if past.returns.len() <= HABIT {
+        let habit: Vec<&Return> =
+            past.returns.iter().filter(|seen| seen.at >= self.stirred).collect();
+        let [first, .., last] = habit[..] else { return None };
+        if habit.len() <= HABIT {
             return None;
         }
-        let (first, used) = *past.returns.front()?;
-        let (last, total) = *past.returns.back()?;
-        let elapsed = last.saturating_sub(first).as_secs_f64();
-        let computed = total.saturating_sub(used).as_secs_f64();
+        let elapsed = last.at.saturating_sub(first.at).as_secs_f64();
+        let computed = last.cpu.saturating_sub(first.cpu).as_secs_f64();
+        if let Some(length) = wait.timeout.duration().filter(|length| !length.is_zero()) {
+            let explained = 2.0 * elapsed / length.as_secs_f64() + SLACK;
+            let runs = u32::try_from(last.runs.saturating_sub(first.runs)).unwrap_or(u32::MAX);
+            if f64::from(runs) > explained {
+                return None;
+            }
+        }
         (elapsed > 0.0).then(|| computed / elapsed)
     }
 }

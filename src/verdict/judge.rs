@@ -1,6 +1,7 @@
 //! The judge of one job: keeps what looks leave behind, and turns each observation into a verdict
 //! and into whether that is news.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -9,13 +10,16 @@ use super::{
     decide, guess,
 };
 use crate::graph::{Graph, TimerRole};
-use crate::observe::{Instant, Instantaneous, Observation, Task, TaskId, TaskState, Terminal};
+use crate::observe::{
+    Instant, Instantaneous, Observation, Task, TaskId, TaskState, Terminal, TtyId,
+};
+use crate::wait::Timeout;
 
 /// A job that leaves `input` for less than this, without having been given any, only redraws.
 const REDRAW: Duration = Duration::from_millis(100);
 /// A reader that was seen between slices of work is one for this long after.
 const READER_SEEN: Duration = Duration::from_secs(3);
-/// A write to a foreign terminal that sleeps this long is not merely behind its reader.
+/// A write to a full terminal that sleeps this long is not merely behind its reader.
 const UNDRAINED: Duration = Duration::from_millis(250);
 
 /// Judges one job.
@@ -78,18 +82,18 @@ impl Judge {
         guess_only: bool,
     ) -> Judgement {
         let now = observation.at;
-        self.history.record(observation);
-        let ran = self.counters_moved(observation);
+        let mut observation = with_read_timeouts(observation);
+        self.history.record(&observation);
+        let ran = self.counters_moved(&observation);
         let printed = output.and_then(|output| output.last).unwrap_or_default();
         if ran {
             self.quiet_since = now;
         }
         self.quiet_since = self.quiet_since.max(printed);
-        let mut observation = std::borrow::Cow::Borrowed(observation);
         if self.is_behind(&observation) {
             // Whoever drains the terminal may only be slow: not yet a reason to call it stuck.
             if let Some(terminal) = observation.to_mut().terminal.as_mut() {
-                terminal.undrained = Some(true);
+                terminal.writable = Some(true);
             }
         }
         let roles: BTreeMap<TaskId, TimerRole> = observation
@@ -98,6 +102,12 @@ impl Judge {
             .filter(|task| matches!(&task.state, TaskState::Blocked(wait) if wait.is_timed()))
             .map(|task| (task.id, self.history.timer(&observation, task)))
             .collect();
+        if observation.instant == Instantaneous::Returned {
+            let tick = |task: &TaskId| roles.get(task) == Some(&TimerRole::Tick);
+            let only_ticks = observation.returned.iter().all(tick);
+            observation.to_mut().instant =
+                if only_ticks { Instantaneous::Proved } else { Instantaneous::Moved };
+        }
         let role = |task: &Task| roles.get(&task.id).copied().unwrap_or(TimerRole::Moves);
         let graph = Graph::build(&observation, &role);
         let decision = match guess_only {
@@ -215,14 +225,38 @@ impl Judge {
     }
 
     fn is_behind(&self, observation: &Observation) -> bool {
-        let stuck =
-            |terminal: &Terminal| terminal.writable == Some(false) && terminal.undrained.is_none();
+        // A terminal that is stopped (^S), not full, has nothing to be drained.
+        let stuck = |terminal: &Terminal| {
+            terminal.writable == Some(false) && terminal.undrained != Some(false)
+        };
         observation.terminal.as_ref().is_some_and(stuck)
             && !observation
                 .tasks
                 .iter()
                 .any(|task| self.history.asleep(task, observation.at) >= UNDRAINED)
     }
+}
+
+/// A terminal's modes may give its reads a timeout that no argument of the call shows.
+fn with_read_timeouts(observation: &Observation) -> Cow<'_, Observation> {
+    let timeouts: Vec<(TtyId, Duration)> = observation
+        .terminal
+        .iter()
+        .chain(&observation.inner)
+        .filter_map(|terminal| Some((terminal.id, terminal.modes?.read_timeout?)))
+        .collect();
+    let mut observation = Cow::Borrowed(observation);
+    for (tty, length) in timeouts {
+        for task in &mut observation.to_mut().tasks {
+            if let TaskState::Blocked(wait) = &mut task.state
+                && matches!(wait.call, "read" | "readv")
+                && wait.reads(tty).is_some()
+            {
+                wait.timeout = Timeout::After(length);
+            }
+        }
+    }
+    observation
 }
 
 /// When the reader's own wait ends by the time.

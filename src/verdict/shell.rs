@@ -1,8 +1,9 @@
 //! Is a shell at its own prompt, or does it read for a command (`read -p`)?
 //!
 //! What makes a shell: it does job control, so it ignores SIGTSTP and SIGTTOU in its own process
-//! (POSIX, "Job Control", and the GNU C library's manual, "Initializing the Shell"), and leads its
-//! process group. Marks of its own settle what it does. Without them the kernel tells a line editor
+//! (POSIX, "Job Control", and the GNU C library's manual, "Initializing the Shell"), is told of its
+//! children by SIGCHLD, and leads its process group. (passwd(1) ignores the two as well, but has no
+//! children.) Marks of its own settle what it does. Without them the kernel tells a line editor
 //! from a plain read: the first wait of a shell shows how it reads commands, and a wait of another
 //! shape is no prompt. Where both have one shape (dash has no line editor), the text that was
 //! learned decides, and exactness is not claimed.
@@ -14,6 +15,7 @@ use crate::observe::{Modes, Pid, Process, Wait};
 
 const SIGTSTP_BIT: u64 = 1 << (20 - 1);
 const SIGTTOU_BIT: u64 = 1 << (22 - 1);
+const SIGCHLD_BIT: u64 = 1 << (17 - 1);
 
 /// What was learned of the shells of one terminal.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +45,9 @@ pub struct Reading {
 pub fn is_shell(process: &Process) -> bool {
     let both = SIGTSTP_BIT | SIGTTOU_BIT;
     process.pid == process.pgrp
-        && process.signals.is_some_and(|signals| signals.ignored & both == both)
+        && process.signals.is_some_and(|signals| {
+            signals.ignored & both == both && signals.caught & SIGCHLD_BIT != 0
+        })
 }
 
 impl Shells {
@@ -56,6 +60,10 @@ impl Shells {
         modes: Option<Modes>,
         output: Option<&Output>,
     ) -> Reading {
+        if modes.is_some_and(|modes| modes.canonical && !modes.echo) {
+            // A command is typed in sight.
+            return Reading { kind: None, exact: true, evidence: None };
+        }
         let shape = (wait.call, Some(fd), modes);
         let text = output.map(|output| output.line.clone()).filter(|text| !text.is_empty());
         let learned = self

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::monitor::{Order, Orders};
+use super::orders::{Order, Orders};
 use super::{WaitError, WatchError};
 use crate::observe::Pid;
 use crate::pty::Size;
@@ -18,6 +18,9 @@ pub struct Change {
     pub seq: u64,
     /// When the look was made, since the watch began.
     pub t: Duration,
+    /// How many bytes the terminal had put out by then: whoever takes [`Watched::output`] knows by it
+    /// which piece of the output is older than the verdict. 0 for a terminal that is not ours.
+    pub output: u64,
     /// The verdict from then on.
     pub verdict: Verdict,
 }
@@ -54,6 +57,13 @@ impl Shared {
         news.streams.retain(|stream| stream.send(change.clone()).is_ok());
         news.latest = Some(change);
         self.changed.notify_all();
+    }
+
+    /// The same state, seen again: what it says in passing (on what a busy job waits) is newer.
+    pub(super) fn refresh(&self, verdict: Verdict) {
+        if let Some(latest) = &mut self.lock().latest {
+            latest.verdict = verdict;
+        }
     }
 
     pub(super) fn close(&self) {
@@ -225,6 +235,24 @@ impl Watched {
     /// As [`Watched::write`].
     pub fn signal(&self, signal: nix::sys::signal::Signal) -> Result<(), WatchError> {
         self.orders.send(Order::Signal(self.job, signal))
+    }
+
+    /// Hangs a terminal of our own up: `SIGHUP` to the foreground group and to every process of the
+    /// session, as when a line drops. What takes no notice runs on, and is still watched.
+    ///
+    /// # Errors
+    /// As [`Watched::write`].
+    pub fn hang_up(&self) -> Result<(), WatchError> {
+        self.orders.send(Order::HangUp(self.job))
+    }
+
+    /// Ends the watch as a drop does, but kills nothing: a terminal of our own is hung up, and what
+    /// survives that lives on.
+    ///
+    /// # Errors
+    /// As [`Watched::write`].
+    pub fn leave(self) -> Result<(), WatchError> {
+        self.orders.send(Order::Leave(self.job))
     }
 
     /// The output of a terminal of our own, piece by piece; `None` if it was not asked for. While

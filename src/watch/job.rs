@@ -48,6 +48,8 @@ pub(super) enum Origin {
 pub(super) struct Own {
     pub(super) pty: Pty,
     pub(super) screen: Screen,
+    /// Queries are answered here, and not by whoever shows the output.
+    pub(super) answers: bool,
     pub(super) end: Option<OwnedFd>,
     pub(super) input: VecDeque<u8>,
     pub(super) output: Option<crossbeam_channel::Sender<Vec<u8>>>,
@@ -91,7 +93,9 @@ impl Own {
                 Ok(count) => {
                     total += count;
                     let replies = self.screen.feed(&buffer[..count], now);
-                    self.input.extend(replies);
+                    if self.answers {
+                        self.input.extend(replies);
+                    }
                     if self.output.is_some() {
                         self.held = Some(buffer[..count].to_vec());
                     }
@@ -200,30 +204,39 @@ impl Job {
         let depth = if whole { Depth::Whole } else { Depth::FirstLive };
         let judge = &self.judge;
         let mut live = |task: &crate::observe::Task| judge.is_live(task);
-        let observation = match self.sight.hidden.is_empty() {
+        let mut observation = match self.sight.hidden.is_empty() {
             true => self.looker.look(kernel, depth, &mut live),
             false => {
                 let hidden = self.sight.hidden.iter().copied();
                 self.looker.look(&mut Hidden::new(&mut *kernel, hidden), depth, &mut live)
             }
         };
-        let judgement = self.judged(&observation, now);
+        let judgement = self.judged(&mut observation, now);
         let posture = posture(&judgement);
         let news = judgement.news;
         if news {
             self.publish(judgement, observation.at);
+        } else {
+            self.shared.refresh(judgement.verdict);
         }
         let now = kernel.now();
         self.schedule.looked(now, spent(), posture, whole);
     }
 
-    fn judged(&mut self, observation: &Observation, now: Instant) -> Judgement {
+    fn judged(&mut self, observation: &mut Observation, now: Instant) -> Judgement {
         let mut undrained = false;
         if let Origin::Own(own) = &mut self.origin {
             // Everything sleeps, so what is still in the terminal is all that there will be: the
             // prompt must be read before it is told.
             own.pump(now);
             undrained = own.undrained();
+            if let Some(terminal) = &mut observation.terminal
+                && terminal.undrained == Some(true)
+                && own.held.is_none()
+            {
+                // The terminal was full because we had not come to read it yet.
+                terminal.writable = Some(true);
+            }
         }
         let output = match &self.origin {
             Origin::Own(own) => Some(own.screen.output()),
@@ -268,7 +281,11 @@ impl Job {
     fn publish(&mut self, judgement: Judgement, at: Instant) {
         self.seq += 1;
         let t = at.saturating_sub(self.began);
-        self.shared.publish(Change { seq: self.seq, t, verdict: judgement.verdict });
+        let output = match &self.origin {
+            Origin::Own(own) => own.screen.bytes(),
+            Origin::Foreign { .. } => 0,
+        };
+        self.shared.publish(Change { seq: self.seq, t, output, verdict: judgement.verdict });
     }
 }
 

@@ -4,6 +4,7 @@ mod error;
 mod handle;
 mod job;
 mod monitor;
+mod orders;
 mod schedule;
 mod target;
 

@@ -6,15 +6,15 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Receiver;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::EventFd;
-use nix::sys::signal::Signal;
 
 use super::WatchError;
 use super::handle::{Shared, Watched};
 use super::job::{Job, Origin, Own, Pumped, Sight};
+use super::orders::{Leash, Order, Orders};
 use super::target::Target;
 use crate::observe::Live;
 use crate::pty::{Pty, Screen, Size};
@@ -41,33 +41,11 @@ pub struct OpenOptions {
     pub size: Size,
     /// Keep the output for [`Watched::output`]; otherwise it goes to the screen model only.
     pub output: bool,
+    /// The output is shown on a real terminal, which answers the program's queries (cursor position,
+    /// device attributes) itself. Otherwise they are answered here.
+    pub shown: bool,
     /// What the engine may see.
     pub sight: Sight,
-}
-
-/// What a handle asks of the monitor's thread.
-pub(super) enum Order {
-    Add(u64, Box<Job>),
-    Drop(u64),
-    Write(u64, Vec<u8>),
-    Resize(u64, Size),
-    Signal(u64, Signal),
-    Stop,
-}
-
-/// The way to the monitor's thread.
-#[derive(Debug, Clone)]
-pub(super) struct Orders {
-    sender: Sender<Order>,
-    bell: Arc<EventFd>,
-}
-
-impl Orders {
-    pub(super) fn send(&self, order: Order) -> Result<(), WatchError> {
-        self.sender.send(order).map_err(|_| WatchError::Ended)?;
-        self.bell.write(1).map_err(WatchError::Monitor)?;
-        Ok(())
-    }
 }
 
 /// Watches terminals, all on one thread of its own. The thread ends with the last handle.
@@ -92,7 +70,8 @@ impl Orders {
 /// ```
 #[derive(Debug)]
 pub struct Monitor {
-    orders: Orders,
+    orders: Leash,
+    thread: std::thread::JoinHandle<()>,
     next: std::sync::atomic::AtomicU64,
 }
 
@@ -106,11 +85,20 @@ impl Monitor {
         let bell = Arc::new(EventFd::new().map_err(WatchError::Monitor)?);
         let orders = Orders { sender, bell: Arc::clone(&bell) };
         let mut watch = Loop::new(receiver, bell).map_err(WatchError::Monitor)?;
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("awaitty-watch".to_owned())
             .spawn(move || watch.run())
             .map_err(|_| WatchError::Ended)?;
-        Ok(Monitor { orders, next: std::sync::atomic::AtomicU64::new(0) })
+        Ok(Monitor { orders: Leash(orders), thread, next: std::sync::atomic::AtomicU64::new(0) })
+    }
+
+    /// Ends every watch and waits until the thread is done: what still ran on the terminals of our own
+    /// has been killed when this returns. Dropping the handles comes to the same, but later.
+    pub fn shutdown(self) {
+        if self.orders.0.send(Order::Shutdown).is_ok() {
+            // A thread that panicked is done too.
+            let _ = self.thread.join();
+        }
     }
 
     fn next_job(&self) -> u64 {
@@ -128,6 +116,7 @@ impl Monitor {
         let own = Own {
             end: pidfd::open(pid).ok(),
             screen: Screen::new(options.size),
+            answers: !options.shown,
             pty,
             input: std::collections::VecDeque::new(),
             output: options.output.then_some(sender),
@@ -168,15 +157,8 @@ impl Monitor {
         pid: i32,
     ) -> Result<Watched, WatchError> {
         let number = self.next_job();
-        self.orders.send(Order::Add(number, Box::new(job)))?;
-        Ok(Watched { job: number, shared, orders: self.orders.clone(), output, tty, pid })
-    }
-}
-
-impl Drop for Monitor {
-    fn drop(&mut self) {
-        // Jobs that are still watched keep the thread; it ends with the last of them.
-        let _ = self.orders.send(Order::Stop);
+        self.orders.0.send(Order::Add(number, Box::new(job)))?;
+        Ok(Watched { job: number, shared, orders: self.orders.0.clone(), output, tty, pid })
     }
 }
 
@@ -334,7 +316,24 @@ impl Loop {
                     own.pty.signal_foreground(signal);
                 }
             }
+            Order::HangUp(number) => {
+                if let Some(Job { origin: Origin::Own(own), .. }) = self.jobs.get(&number) {
+                    own.pty.hang_up();
+                }
+            }
+            Order::Leave(number) => {
+                if let Some(job) = self.jobs.remove(&number) {
+                    self.leave(&job);
+                    if let Origin::Own(own) = job.origin {
+                        own.pty.leave();
+                    }
+                }
+            }
             Order::Stop => self.stopping = true,
+            Order::Shutdown => {
+                self.jobs.clear();
+                self.stopping = true;
+            }
         }
     }
 

@@ -3,26 +3,29 @@ use std::io::{self, Read, Write};
 use std::thread;
 
 use crossbeam_channel::{Receiver, bounded, never, select_biased};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, getpgid, getppid, getsid};
 
-use super::{Event, Hook, RawMode};
-use crate::cli::{exit, json};
+use super::Hook;
+use crate::cli::exit::{self, Ended};
+use crate::cli::json;
+use crate::cli::signals::Event;
 use crate::pty::Size;
-use crate::verdict::Line;
+use crate::verdict::State;
 use crate::watch::Change;
-
-/// End of file as a terminal types it: the default of `VEOF` (termios(3)).
-const EOT: u8 = 0x04;
 
 /// The user's side.
 pub struct Near<'a> {
-    /// Keys, or the bytes of a file.
+    /// Keys; the channel closes when the terminal has gone.
     pub input: Receiver<Vec<u8>>,
     /// Where the command's output goes.
     pub output: &'a mut dyn Write,
     /// What signals ask.
     pub events: &'a Receiver<Event>,
-    /// The raw mode of the user's terminal, where standard input is one.
-    pub raw: Option<&'a RawMode>,
+    /// Gives the user's terminal its old modes back.
+    pub suspend: &'a dyn Fn(),
+    /// Makes it raw again.
+    pub resume: &'a dyn Fn() -> io::Result<()>,
     /// The size of the user's window.
     pub size: &'a dyn Fn() -> Option<Size>,
     /// The file of `--events`.
@@ -40,18 +43,11 @@ pub struct Far<'a> {
     /// Types on its terminal.
     pub write: &'a dyn Fn(&[u8]) -> io::Result<()>,
     /// Gives its window another size.
-    pub resize: &'a dyn Fn(Size),
+    pub resize: &'a dyn Fn(Size) -> io::Result<()>,
+    /// Continues it where it is stopped.
+    pub resume: &'a dyn Fn() -> io::Result<()>,
     /// Its terminal.
     pub tty: Option<String>,
-}
-
-/// How it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// The command has ended, or cannot be seen any more: the exit code.
-    Code(u8),
-    /// A signal asked us to end: end the command, and then ourselves by the same signal.
-    Signal(i32),
 }
 
 /// Passes bytes both ways until the command has ended or a signal ends us.
@@ -66,26 +62,23 @@ pub fn pass(near: &mut Near<'_>, far: &mut Far<'_>) -> io::Result<Ended> {
                 Ok(event) => obey(event, near, far)?,
                 Err(_) => return Ok(Ended::Signal(libc::SIGHUP)),
             },
-            recv(far.output) -> bytes => match bytes {
-                Ok(bytes) => show(&bytes, near.output)?,
-                Err(_) => far.output = never(),
-            },
             recv(near.input) -> bytes => match bytes {
                 Ok(bytes) => {
                     near.hook.typed();
                     (far.write)(&bytes)?;
                 }
-                // The user's terminal has gone: the kernel sends SIGHUP too, but only to its session.
-                Err(_) if near.raw.is_some() => return Ok(Ended::Signal(libc::SIGHUP)),
-                Err(_) => near.input = never(),
+                Err(_) => return Ok(Ended::Signal(libc::SIGHUP)),
             },
             recv(far.changes) -> change => {
                 let Ok(change) = change else { return Ok(Ended::Code(exit::FAILED)) };
+                let line = change.line(far.tty.as_deref());
                 if let Some(log) = &mut near.log {
-                    let line = Line::new(change.seq, change.t.as_secs_f64(), far.tty.clone(), &change.verdict);
                     json::write(log, &line)?;
                 }
-                near.hook.changed(&change.verdict);
+                near.hook.changed(line, change.verdict.waits_for_input());
+                if let State::Stopped(_) = change.verdict.state {
+                    stop_too(far)?;
+                }
                 if change.verdict.has_exited() {
                     far.output.try_iter().try_for_each(|bytes| show(&bytes, near.output))?;
                     let code = exit::of_verdict(&change.verdict).unwrap_or(exit::FAILED);
@@ -93,6 +86,11 @@ pub fn pass(near: &mut Near<'_>, far: &mut Far<'_>) -> io::Result<Ended> {
                 }
             }
             recv(near.hook.due()) -> _ => near.hook.run(),
+            // Last: a command that prints without end must not keep its own ^C from it.
+            recv(far.output) -> bytes => match bytes {
+                Ok(bytes) => show(&bytes, near.output)?,
+                Err(_) => far.output = never(),
+            },
         }
     }
 }
@@ -103,50 +101,56 @@ fn show(bytes: &[u8], sink: &mut dyn Write) -> io::Result<()> {
 }
 
 fn obey(event: Event, near: &Near<'_>, far: &Far<'_>) -> io::Result<()> {
-    if event == Event::Stop {
-        if let Some(raw) = near.raw {
-            raw.suspend();
+    match event {
+        Event::Stop => {
+            (near.suspend)();
+            // The default action of SIGTSTP; this returns when we are continued.
+            signal_hook::low_level::emulate_default_handler(libc::SIGTSTP)?;
         }
-        // The default action of SIGTSTP; this returns when we are continued.
-        signal_hook::low_level::emulate_default_handler(libc::SIGTSTP)?;
-    } else if let (Event::Continue, Some(raw)) = (event, near.raw) {
-        // The shell has set its own modes meanwhile.
-        raw.resume()?;
+        Event::Continue => {
+            // The shell has set its own modes meanwhile.
+            (near.resume)()?;
+            (far.resume)()?;
+        }
+        Event::Resized | Event::End(_) => {}
     }
     if let Some(size) = (near.size)() {
-        (far.resize)(size);
+        (far.resize)(size)?;
     }
     Ok(())
 }
 
+/// The command was stopped, and no shell on its terminal has taken note: then ours has to. Our own
+/// group stops as one, so that the shell sees a stopped job.
+fn stop_too(far: &Far<'_>) -> io::Result<()> {
+    if is_orphaned() { (far.resume)() } else { Ok(kill(Pid::from_raw(0), Signal::SIGTSTP)?) }
+}
+
+/// Nobody in our session could continue us (setpgid(2) on orphaned groups).
+fn is_orphaned() -> bool {
+    let parent = getppid();
+    getsid(Some(parent)) != getsid(None) || getpgid(Some(parent)) == getpgid(None)
+}
+
 /// Reads `input` on a thread of its own, for [`Near::input`]; the channel closes at its end.
-///
-/// A file that has ended is typed as end of file, so that a command that reads until then ends; on an
-/// unfinished line the first such key only hands over the line (termios(3)).
 ///
 /// # Errors
 /// As pthread_create(3).
-pub fn read(mut input: impl Read + Send + 'static, is_file: bool) -> io::Result<Receiver<Vec<u8>>> {
-    // One at a time: a file must not be read faster than the command takes it.
+pub fn read(mut input: impl Read + Send + 'static) -> io::Result<Receiver<Vec<u8>>> {
+    // One at a time: what nobody takes stays in the terminal.
     let (sender, receiver) = bounded(1);
     thread::Builder::new().name("awaitty-input".to_owned()).spawn(move || {
         let mut buffer = [0; 4096];
-        let mut in_line = false;
         loop {
             match input.read(&mut buffer) {
                 Ok(length @ 1..) => {
-                    in_line = buffer[length - 1] != b'\n';
                     if sender.send(buffer[..length].to_vec()).is_err() {
                         return;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(_) | Err(_) => break,
+                Ok(_) | Err(_) => return,
             }
-        }
-        if is_file {
-            let keys: &[u8] = if in_line { &[EOT, EOT] } else { &[EOT] };
-            let _ = sender.send(keys.to_vec());
         }
     })?;
     Ok(receiver)
@@ -182,22 +186,27 @@ mod tests {
             input,
             output: &mut shown,
             events: &events,
-            raw: None,
+            suspend: &|| {},
+            resume: &|| Ok(()),
             size: &|| Some(Size { rows: 5, cols: 6 }),
             log: None,
-            hook: Hook::new(None, None),
+            hook: Hook::new(None, std::time::Duration::ZERO),
         };
         let mut far = Far {
             output: bytes,
             changes,
             write: &|keys| {
                 typed.keys.borrow_mut().extend_from_slice(keys);
-                if keys.ends_with(&[EOT]) {
+                if keys.ends_with(b"\x04") {
                     change.send(ended()).unwrap();
                 }
                 Ok(())
             },
-            resize: &|size| typed.sizes.borrow_mut().push(size),
+            resize: &|size| {
+                typed.sizes.borrow_mut().push(size);
+                Ok(())
+            },
+            resume: &|| Ok(()),
             tty: None,
         };
         let ended = pass(&mut near, &mut far).unwrap();
@@ -208,21 +217,28 @@ mod tests {
         let state = State::Exited(Exited { code: Some(7), signal: None });
         let (evidence, job) = (Vec::new(), Vec::new());
         let verdict = Verdict { state, exact: true, by: By::Proc, confidence: 1.0, evidence, job };
-        Change { seq: 1, t: std::time::Duration::ZERO, verdict }
+        Change { seq: 1, t: std::time::Duration::ZERO, output: 0, verdict }
     }
 
     #[test]
-    fn a_file_is_typed_with_its_end() {
+    fn passes_both_ways() {
         let typed = Typed::default();
-        let input = read(&b"one\ntwo"[..], true).unwrap();
-        let (code, shown) = passed(&typed, input, |events, output, _| {
+        let (keys, input) = unbounded();
+        keys.send(b"exit\x04".to_vec()).unwrap();
+        let (ended, shown) = passed(&typed, input, |events, output, _| {
             events.send(Event::Resized).unwrap();
             output.send(b"\x1b[6nhello".to_vec()).unwrap();
         });
-        assert_eq!(code, Ended::Code(7));
-        assert_eq!(*typed.keys.borrow(), b"one\ntwo\x04\x04");
+        assert_eq!(ended, Ended::Code(7));
+        assert_eq!(*typed.keys.borrow(), b"exit\x04");
         assert_eq!(*typed.sizes.borrow(), [Size { rows: 5, cols: 6 }]);
         assert_eq!(shown, "\x1b[6nhello", "the user's own terminal answers here");
+    }
+
+    #[test]
+    fn a_terminal_that_has_gone_ends_it() {
+        let (ended, _) = passed(&Typed::default(), read(&b""[..]).unwrap(), |_, _, _| {});
+        assert_eq!(ended, Ended::Signal(libc::SIGHUP));
     }
 
     #[test]

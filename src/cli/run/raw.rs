@@ -49,7 +49,7 @@ impl RawMode {
             let mut raw = termios.clone();
             cfmakeraw(&mut raw);
             // What was typed ahead is kept: it is meant for the command.
-            tcsetattr(terminal, SetArg::TCSADRAIN, &raw)?;
+            tcsetattr(terminal, SetArg::TCSANOW, &raw)?;
         }
         Ok(())
     }

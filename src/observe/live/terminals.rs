@@ -2,11 +2,12 @@
 //! hide the hang-up from the master's holder, a copied master the hang-up from the slave's.
 
 use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
-use nix::sys::termios::LocalFlags;
+use nix::sys::termios::{LocalFlags, SpecialCharacterIndices, Termios};
 
 use super::files::fd_path;
 use crate::observe::{Modes, Pid, TtyAccess, TtyId, TtyReady, TtyState};
@@ -18,7 +19,7 @@ pub(super) fn state(access: TtyAccess) -> nix::Result<TtyState> {
         TtyAccess::Process { pid, fd, id } => open_anew(pid, fd, id)?,
     };
     Ok(TtyState {
-        modes: Some(modes(tty::local_modes(&terminal)?)),
+        modes: Some(modes(&tty::modes(&terminal)?)),
         foreground: group(tty::foreground(&terminal)),
         session: group(tty::session(&terminal)),
     })
@@ -70,8 +71,13 @@ fn expect(found: stat::Stat, id: TtyId) -> nix::Result<()> {
     if device && (id.dev == 0 || found.dev == id.dev) { Ok(()) } else { Err(Errno::ENOENT) }
 }
 
-fn modes(flags: LocalFlags) -> Modes {
+fn modes(termios: &Termios) -> Modes {
+    let flags = termios.local_flags;
+    let at = |index: SpecialCharacterIndices| termios.control_chars[index as usize];
+    let (least, tenths) = (at(SpecialCharacterIndices::VMIN), at(SpecialCharacterIndices::VTIME));
+    let timed = !flags.contains(LocalFlags::ICANON) && least == 0 && tenths > 0;
     Modes {
+        read_timeout: timed.then(|| Duration::from_millis(100 * u64::from(tenths))),
         canonical: flags.contains(LocalFlags::ICANON),
         echo: flags.contains(LocalFlags::ECHO),
         signals: flags.contains(LocalFlags::ISIG),

@@ -27,10 +27,10 @@ impl Look<'_> {
             writable: None,
             undrained: None,
         });
-        self.modes();
     }
 
-    /// Asks for the modes anew: a program may change them and sleep on as before.
+    /// Asks for the modes: a program sets them before it sleeps, so they must be those of the instant
+    /// between the passes.
     pub(super) fn modes(&mut self) {
         let access = self.outer_access();
         if let (Some(terminal), Some(access)) = (self.observation.terminal.as_mut(), access)
@@ -100,22 +100,20 @@ impl Look<'_> {
         let Some(process) = self.walk.processes.get(&pid).cloned() else { return };
         self.observation.processes.insert(pid, process);
         let counters = self.counters(pid);
-        if let Some(known) = self.looker.known.get(&pid)
-            && known.counters == counters
-        {
-            self.observation.tasks.extend(known.tasks.iter().cloned());
-            return;
-        }
-        let tasks = self.read_tasks(pid, &counters);
+        let counted = counters.iter().all(|(_, counter)| counter.runs.is_some());
+        let tasks = match self.looker.known.get(&pid) {
+            Some(known) if known.counters == counters && counted => {
+                if known.tasks.iter().all(|task| lasts(&task.state)) {
+                    self.observation.tasks.extend(known.tasks.iter().cloned());
+                    return;
+                }
+                self.read_tasks(&counters)
+            }
+            _ => self.read_tasks(&counters),
+        };
         self.observation.tasks.extend(tasks.iter().cloned());
-        let lasting = tasks.iter().all(|task| lasts(&task.state))
-            && counters.iter().all(|(_, counter)| counter.runs.is_some());
-        if lasting {
-            let known = Known { counters, tasks, table: None, status: None };
-            self.looker.known.insert(pid, known);
-        } else {
-            self.looker.known.remove(&pid);
-        }
+        let known = Known { counters, tasks, table: None, status: None };
+        self.looker.known.insert(pid, known);
     }
 
     fn counters(&self, pid: Pid) -> Vec<(TaskId, super::Counter)> {
@@ -127,20 +125,40 @@ impl Look<'_> {
             .collect()
     }
 
-    fn read_tasks(&mut self, pid: Pid, counters: &[(TaskId, super::Counter)]) -> Vec<Task> {
-        let controlling = self.controlling(pid);
-        let thread = self.living_thread(pid);
-        let arch = self.kernel.arch(thread);
+    fn read_tasks(&mut self, counters: &[(TaskId, super::Counter)]) -> Vec<Task> {
         let mut tasks = Vec::with_capacity(counters.len());
         for (task, counter) in counters {
-            let former = self.former(*task);
-            let mut reading = Reading { kernel: &mut *self.kernel, arch };
-            match reading.state(*task, controlling, former.as_ref()) {
+            if let Some(same) = self.slept_on(*task, *counter) {
+                tasks.push(same);
+                continue;
+            }
+            match self.read_state(*task) {
                 Ok((comm, state)) => tasks.push(task_of(*task, comm, state, *counter)),
                 Err(_) => self.moved = true,
             }
         }
         tasks
+    }
+
+    /// A task that has not run since and waits for nothing that its siblings could exchange under
+    /// it, as they could a descriptor.
+    fn slept_on(&self, task: TaskId, counter: super::Counter) -> Option<Task> {
+        let known = self.looker.known.get(&task.pid)?;
+        let at = known.counters.iter().position(|entry| *entry == (task, counter))?;
+        let same = known.tasks.get(at).filter(|same| same.id == task)?;
+        let TaskState::Blocked(wait) = &same.state else { return None };
+        let alone = |source: &Source| matches!(source, Source::Futex { .. } | Source::Child(_));
+        (counter.runs.is_some() && wait.sources.iter().all(alone)).then(|| same.clone())
+    }
+
+    /// What one task does now.
+    pub(super) fn read_state(&mut self, task: TaskId) -> Result<(String, TaskState), ReadError> {
+        let controlling = self.controlling(task.pid);
+        let thread = self.living_thread(task.pid);
+        let arch = self.kernel.arch(thread);
+        let former = self.former(task);
+        let mut reading = Reading { kernel: &mut *self.kernel, arch };
+        reading.state(task, controlling, former.as_ref())
     }
 
     /// A thread of the process that shows its files: a leader that has ended shows none.
@@ -215,9 +233,28 @@ impl Look<'_> {
         self.inner_terminals(&tables);
     }
 
-    /// `/proc/locks` names no holder of an open file description's lock (-1), but the `fdinfo` of
-    /// the description does.
+    /// `/proc/locks` names no holder of an open file description's lock (-1), and of a flock(2) it
+    /// names who asked for it, who may have ended and left the description to others (`flock 3` in
+    /// a script). The `fdinfo` of a description tells its locks.
     fn lock_holders(&mut self) {
+        let mut named: BTreeSet<Pid> = BTreeSet::new();
+        for task in &self.observation.tasks {
+            named.extend(sources(&task.state).iter().filter_map(|source| match source {
+                Source::Lock { holder, .. } => *holder,
+                _ => None,
+            }));
+        }
+        named.retain(|pid| super::read_stat(self.kernel, *pid).is_none());
+        for task in &mut self.observation.tasks {
+            let TaskState::Blocked(wait) = &mut task.state else { continue };
+            for source in &mut wait.sources {
+                if let Source::Lock { holder, .. } = source
+                    && holder.is_some_and(|pid| named.contains(&pid))
+                {
+                    *holder = None;
+                }
+            }
+        }
         let files: BTreeSet<FileId> = self
             .observation
             .tasks
@@ -275,11 +312,14 @@ impl Look<'_> {
     }
 
     /// The processes that a task's wait leads to.
-    fn related(&self, task: &Task) -> Vec<Pid> {
+    fn related(&mut self, task: &Task) -> Vec<Pid> {
+        let mut pids = Vec::new();
+        if matches!(task.state, TaskState::Stopped { traced: true, .. }) {
+            pids.extend(self.status(task.id.pid).map(|status| status.tracer));
+        }
         let holders = |object: ObjectId| {
             self.observation.holders.get(&object).into_iter().flatten().map(|holder| holder.pid)
         };
-        let mut pids = Vec::new();
         for source in sources(&task.state) {
             match source {
                 Source::Child(Children::PidFd(pid)) | Source::Lock { holder: Some(pid), .. } => {

@@ -182,7 +182,6 @@ impl Looker {
             looker: self,
         };
         look.observation.at = look.kernel.now();
-        look.modes();
         look.queues();
         look.second_pass(proved.foreground);
         if look.observation.instant != Instantaneous::Proved {

@@ -31,6 +31,16 @@ struct Wanted {
     tty: Option<TtyId>,
     /// Pipes and sockets whose other end nobody inside holds.
     objects: BTreeSet<ObjectId>,
+    /// Those of them that a reader of the terminal waits on as well: its input may go there.
+    partners: BTreeSet<ObjectId>,
+    /// The job's own terminal.
+    outer: Option<TtyId>,
+}
+
+impl Wanted {
+    fn is_nothing(&self) -> bool {
+        self.tty.is_none() && self.objects.is_empty()
+    }
 }
 
 /// What the last scan found.
@@ -51,7 +61,7 @@ struct Found {
 impl Outside {
     /// Outsiders come and go without the job's doing: is it time to look for them again?
     pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.wanted != Wanted::default() && now >= self.next
+        !self.wanted.is_nothing() && now >= self.next
     }
 
     fn ask(&mut self, kernel: &mut dyn Kernel, wanted: Wanted, inside: &Walk) -> Found {
@@ -83,7 +93,11 @@ fn scan(kernel: &mut dyn Kernel, wanted: &Wanted, inside: &Walk) -> Found {
         if holds {
             found.holders.insert(pid);
         }
-        if (on_tty || holds) && !table.masters.is_empty() {
+        // Whoever drives the job's own terminal is no relay of its input.
+        let drives =
+            wanted.outer.is_some_and(|outer| table.masters.iter().any(|(_, id)| id.same(outer)));
+        let talks = table.holds.iter().any(|(object, _)| wanted.partners.contains(object));
+        if (on_tty || talks) && !drives && !table.masters.is_empty() {
             found.relays.insert(pid);
         }
     }
@@ -95,7 +109,7 @@ impl Look<'_> {
     /// the jobs behind them.
     pub(super) fn outside(&mut self, tables: &mut BTreeMap<Pid, Table>) {
         let wanted = self.wanted();
-        if wanted == Wanted::default() {
+        if wanted.is_nothing() {
             self.looker.outside = Outside::default();
             return;
         }
@@ -111,14 +125,21 @@ impl Look<'_> {
     }
 
     fn wanted(&self) -> Wanted {
-        let mut wanted = Wanted::default();
         let outer = self.observation.terminal.as_ref().map(|terminal| terminal.id);
+        let mut wanted = Wanted { outer, ..Wanted::default() };
         let mut read = false;
         for task in &self.observation.tasks {
             match &task.state {
                 TaskState::Blocked(wait) => {
-                    read |= outer.is_some_and(|outer| wait.reads(outer).is_some());
-                    wanted.objects.extend(wait.sources.iter().filter_map(|it| self.far_end(it)));
+                    let reads = outer.is_some_and(|outer| wait.reads(outer).is_some());
+                    let ends = wait.sources.iter().filter_map(|source| self.far_end(source));
+                    for end in ends {
+                        wanted.objects.insert(end);
+                        if reads {
+                            wanted.partners.insert(end);
+                        }
+                    }
+                    read |= reads;
                 }
                 TaskState::Runnable | TaskState::Disk { .. } => return Wanted::default(),
                 _ => {}

@@ -15,6 +15,7 @@ impl Look<'_> {
     /// Asks, between the passes, for everything that may be on its way although all sleep: typed
     /// input, output of inner terminals, bytes in loopback connections.
     pub(super) fn queues(&mut self) {
+        self.modes();
         if let Some(access) = self.outer_access()
             && let Some(terminal) = self.observation.terminal.as_mut()
         {
@@ -71,11 +72,16 @@ impl Look<'_> {
         let tasks: Vec<(TaskId, TaskState)> =
             self.observation.tasks.iter().map(|task| (task.id, task.state.clone())).collect();
         let mut counted = !tasks.is_empty();
+        self.observation.returned.clear();
         for (task, state) in &tasks {
             let before = self.walk.counters.get(task).copied().unwrap_or_default();
             counted &= before.runs.is_some();
-            if !self.slept(*task, state, before) {
-                self.moved = true;
+            if self.slept(*task, state, before) {
+                continue;
+            }
+            match self.is_back(*task, state) {
+                true => self.observation.returned.push(*task),
+                false => self.moved = true,
             }
         }
         let processes: Vec<Process> = self.observation.processes.values().cloned().collect();
@@ -87,6 +93,7 @@ impl Look<'_> {
         }
         self.observation.instant = match (self.moved, counted) {
             (true, _) => Instantaneous::Moved,
+            (false, true) if !self.observation.returned.is_empty() => Instantaneous::Returned,
             (false, true) => Instantaneous::Proved,
             (false, false) => Instantaneous::Unavailable,
         };
@@ -101,6 +108,17 @@ impl Look<'_> {
             TaskState::Runnable | TaskState::Disk { .. } => false,
         };
         same && counter(self.kernel, task).is_ok_and(|after| after.runs == before.runs)
+    }
+
+    /// Did a task that ran meanwhile go back to sleep in the same wait?
+    fn is_back(&mut self, task: TaskId, before: &TaskState) -> bool {
+        let TaskState::Blocked(before) = before else { return false };
+        match self.read_state(task) {
+            Ok((_, TaskState::Blocked(now))) => {
+                now.call == before.call && now.sources == before.sources
+            }
+            _ => false,
+        }
     }
 
     fn letter(&mut self, task: TaskId) -> Option<u8> {

@@ -1,3 +1,5 @@
+//! Signals as events.
+
 use std::io;
 use std::thread;
 
@@ -6,10 +8,9 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SI
 use signal_hook::iterator;
 use signal_hook::iterator::Handle;
 
-/// What a signal asks of `awaitty run` itself.
-///
-/// Keys do not become signals while the terminal is raw: these come from kill(1), from the terminal's
-/// owner (hang-up, size) or from the shell.
+use crate::proc::Status;
+
+/// What a signal asks of awaitty itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The window has another size.
@@ -30,13 +31,29 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over from now on.
+    /// Takes over the signals that ask for an end.
     ///
     /// # Errors
     /// As sigaction(2) and pthread_create(3).
-    pub fn take() -> io::Result<Signals> {
-        let mut signals =
-            iterator::Signals::new([SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT])?;
+    pub fn of_end() -> io::Result<Signals> {
+        Signals::take(&[SIGTERM, SIGHUP, SIGINT, SIGQUIT])
+    }
+
+    /// Takes over those of the terminal's window and of job control, too. The keys for them do not
+    /// become signals while the terminal is raw: they come from kill(1), from the terminal's owner or
+    /// from the shell.
+    ///
+    /// # Errors
+    /// As sigaction(2) and pthread_create(3).
+    pub fn of_terminal() -> io::Result<Signals> {
+        Signals::take(&[SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT])
+    }
+
+    fn take(signals: &[i32]) -> io::Result<Signals> {
+        // What our parent had us ignore (nohup(1), a shell's background job) stays ignored.
+        let ignored = ignored();
+        let taken = signals.iter().filter(|signal| ignored & (1 << (**signal - 1)) == 0);
+        let mut signals = iterator::Signals::new(taken)?;
         let handle = signals.handle();
         let (sender, events) = unbounded();
         thread::Builder::new().name("awaitty-signals".to_owned()).spawn(move || {
@@ -66,4 +83,9 @@ impl Drop for Signals {
     fn drop(&mut self) {
         self.handle.close();
     }
+}
+
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    Status::parse(&status).map_or(0, |status| status.ignored)
 }
