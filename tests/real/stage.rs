@@ -194,9 +194,14 @@ impl Stage {
         match step {
             Step::See(see) => {
                 self.comes(see)?;
-                self.holds(see)?;
-                (self.before, self.typed) = (Some(*see), false);
-                self.moves_on(monitor, see)
+                self.typed = false;
+                if matches!(see.state, Expect::Running { .. }) {
+                    // It may have been on its way there, and have been running then too.
+                    self.moves_on(monitor, see)?;
+                    self.comes(see)?;
+                }
+                self.before = Some(*see);
+                self.holds(see)
             }
             Step::Type(text) => {
                 self.drained = true;
@@ -295,7 +300,6 @@ impl Stage {
 
     /// What a running job waits on changes all the time and is no news, so other watches ask.
     fn moves_on(&mut self, monitor: &Monitor, see: &See) -> Result<(), String> {
-        let (Expect::Running { .. }, true) = (see.state, see.exact) else { return Ok(()) };
         let end = Instant::now() + DEADLINE;
         let target = Target::Pid(self.watched.pid());
         while Instant::now() < end {
@@ -350,11 +354,16 @@ fn line(verdict: &Verdict) -> String {
     serde_json::to_string(&Line::new(0, 0.0, None, verdict)).unwrap_or_default()
 }
 
+/// Threads of a process that are told of when something is wrong.
+const TOLD: usize = 8;
+
 /// A process as the kernel shows it: its threads' states and system calls.
 fn truth(pid: i32) -> String {
     let read = |path: String| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let mut told = format!("{pid} {}:", read(format!("/proc/{pid}/comm")));
-    for task in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+    for task in
+        std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().take(TOLD)
+    {
         let of = |file: &str| read(task.path().join(file).display().to_string());
         let stat = of("stat");
         let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);

@@ -57,12 +57,7 @@ pub(crate) fn ordinary(user: User) -> Option<Ordinary> {
     if !Uid::effective().is_root() {
         let account = Account::from_uid(Uid::effective()).unwrap().unwrap();
         let password = std::env::var(PASSWORD).unwrap_or_default();
-        return Some(Ordinary {
-            name: account.name,
-            uid: account.uid,
-            gid: account.gid,
-            password,
-        });
+        return Some(Ordinary { name: account.name, uid: account.uid, gid: account.gid, password });
     }
     let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
     let users = users.get_or_insert_with(Users::make);
