@@ -13,7 +13,7 @@ const LONG_KEY_WAIT: Duration = Duration::from_millis(500);
 /// Beside a task that reads the terminal, a timed futex at least this long is taken for a fallback:
 /// the wait is for another thread (the JVM's compiler threads wait 5 s over and over, its cleaners
 /// 60 s, its sweeper a day). A verdict that rests on this is not exact.
-const LONG_FUTEX_WAIT: Duration = Duration::from_secs(2);
+const LONG_FUTEX_WAIT: Option<Duration> = Some(Duration::from_secs(2));
 /// Returns to the same wait that make a habit.
 const HABIT: usize = 2;
 /// A few more runs than the timer explains are no sign: a page fault, a signal.
@@ -40,6 +40,8 @@ pub struct History {
 struct Past {
     start: u64,
     shape: Shape,
+    /// The longest timeout it was seen with: of a point in time only what is left is seen.
+    length: Option<Duration>,
     runs: Option<u64>,
     /// Since when the counter has stood still.
     since: Instant,
@@ -95,6 +97,7 @@ impl History {
             };
             match self.tasks.get_mut(&task.id) {
                 Some(past) if past.start == start && past.shape == shape => {
+                    past.length = past.length.max(wait.timeout.duration());
                     if past.runs != task.runs {
                         past.runs = task.runs;
                         past.since = observation.at;
@@ -112,6 +115,7 @@ impl History {
                     let past = Past {
                         start,
                         shape,
+                        length: wait.timeout.duration(),
                         runs: task.runs,
                         since: observation.at,
                         returns: VecDeque::from([seen]),
@@ -140,9 +144,11 @@ impl History {
     #[must_use]
     pub fn timer(&self, observation: &Observation, task: &Task) -> TimerRole {
         let TaskState::Blocked(wait) = &task.state else { return TimerRole::Moves };
-        let duty = self.duty(task, wait);
+        let past = self.tasks.get(&task.id);
+        let length = past.and_then(|past| past.length).or(wait.timeout.duration());
+        let duty = past.and_then(|past| self.duty(past, length));
         let tick = if reads_terminal(observation, wait) {
-            match wait.timeout.duration() {
+            match length {
                 Some(length) if length >= LONG_KEY_WAIT => duty.is_none_or(|d| d < REDRAW_DUTY),
                 _ => duty.is_some_and(|duty| duty < READER_DUTY),
             }
@@ -151,15 +157,16 @@ impl History {
         };
         match tick {
             true => TimerRole::Tick,
-            false if is_long_futex(wait) && has_reader(observation) => TimerRole::Fallback,
+            false if is_futex(wait) && length >= LONG_FUTEX_WAIT && has_reader(observation) => {
+                TimerRole::Fallback
+            }
             false => TimerRole::Moves,
         }
     }
 
     /// The share of the time between its returns that a task computed; `None` before a habit shows,
     /// or when it was woken more often than its timer explains.
-    fn duty(&self, task: &Task, wait: &Wait) -> Option<f64> {
-        let past = self.tasks.get(&task.id)?;
+    fn duty(&self, past: &Past, length: Option<Duration>) -> Option<f64> {
         let habit: Vec<&Return> =
             past.returns.iter().filter(|seen| seen.at >= self.stirred).collect();
         let [first, .., last] = habit[..] else { return None };
@@ -168,7 +175,7 @@ impl History {
         }
         let elapsed = last.at.saturating_sub(first.at).as_secs_f64();
         let computed = last.cpu.saturating_sub(first.cpu).as_secs_f64();
-        if let Some(length) = wait.timeout.duration().filter(|length| !length.is_zero()) {
+        if let Some(length) = length.filter(|length| !length.is_zero()) {
             let explained = 2.0 * elapsed / length.as_secs_f64() + SLACK;
             let runs = u32::try_from(last.runs.saturating_sub(first.runs)).unwrap_or(u32::MAX);
             if f64::from(runs) > explained {
@@ -194,7 +201,6 @@ fn has_reader(observation: &Observation) -> bool {
     )
 }
 
-fn is_long_futex(wait: &Wait) -> bool {
+fn is_futex(wait: &Wait) -> bool {
     wait.sources.iter().all(|source| matches!(source, Source::Futex { .. }))
-        && wait.timeout.duration().is_some_and(|length| length >= LONG_FUTEX_WAIT)
 }

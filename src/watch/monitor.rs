@@ -389,7 +389,7 @@ impl Loop {
             for job in self.jobs.values_mut() {
                 let Origin::Foreign { watch, .. } = &job.origin else { continue };
                 match event {
-                    TtyEvent::Read(which) if *watch == Some(which) => job.input_given(now),
+                    TtyEvent::Read(which) if *watch == Some(which) => job.input_read(now),
                     TtyEvent::Written(which) | TtyEvent::Vanished(which)
                         if *watch == Some(which) =>
                     {

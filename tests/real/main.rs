@@ -5,6 +5,8 @@
 //! `name` in theirs), `AWAITTY_REPEAT=20` plays each so often, `AWAITTY_LOAD=2` keeps that many
 //! processes busy beside them. A situation whose programs are missing, or that needs root, is a
 //! skip, told at the end; with `CI=true` it is an error.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 #[path = "../common/expect.rs"]
 mod expect;
 #[path = "../common/load.rs"]

@@ -7,7 +7,7 @@ use super::{
     ReadError, Reading, Source, Status, Table, Task, TaskFile, TaskId, TaskState, Terminal,
     TtyAccess, TtyId, Wait, Way, holders, task_of,
 };
-use crate::observe::Signals;
+use crate::observe::{Signals, TtyState};
 
 impl Look<'_> {
     /// The outer terminal: modes and groups.
@@ -32,11 +32,9 @@ impl Look<'_> {
     /// Asks for the modes: a program sets them before it sleeps, so they must be those of the instant
     /// between the passes.
     pub(super) fn modes(&mut self) {
-        let access = self.outer_access();
-        if let (Some(terminal), Some(access)) = (self.observation.terminal.as_mut(), access)
-            && let Ok(state) = self.kernel.terminal(access)
-        {
-            terminal.modes = state.modes;
+        let state = self.outer_state();
+        if let Some(terminal) = self.observation.terminal.as_mut() {
+            terminal.modes = state.and_then(|state| state.modes);
         }
         for (terminal, way) in self.observation.inner.iter_mut().zip(&self.ways) {
             if let Ok(state) = self.kernel.terminal(way.slave) {
@@ -45,20 +43,24 @@ impl Look<'_> {
         }
     }
 
-    /// A way to the outer terminal; of a foreign one it is looked for among the job's descriptors.
-    pub(super) fn outer_access(&mut self) -> Option<TtyAccess> {
-        let outer = self.looker.scope.terminal.clone()?;
-        match outer.access {
-            Some(access @ TtyAccess::Master(_)) => return Some(access),
-            Some(access) if self.kernel.terminal(access).is_ok() => return Some(access),
-            _ => {}
+    /// The way to the outer terminal that was good last.
+    pub(super) fn outer_access(&self) -> Option<TtyAccess> {
+        self.looker.scope.terminal.as_ref()?.access
+    }
+
+    /// The outer terminal's state; where the known way to it has closed, another is looked for among
+    /// the job's descriptors.
+    fn outer_state(&mut self) -> Option<TtyState> {
+        if let Some(access) = self.outer_access()
+            && let Ok(state) = self.kernel.terminal(access)
+        {
+            return Some(state);
         }
+        let id = self.looker.scope.terminal.as_ref()?.id;
         let pids: Vec<Pid> = self.walk.order.clone();
-        let found = pids.into_iter().find_map(|pid| self.open_by(pid, outer.id));
-        if let (Some(access), Some(terminal)) = (found, self.looker.scope.terminal.as_mut()) {
-            terminal.access = Some(access);
-        }
-        found
+        let access = pids.into_iter().find_map(|pid| self.open_by(pid, id))?;
+        self.looker.scope.terminal.as_mut()?.access = Some(access);
+        self.kernel.terminal(access).ok()
     }
 
     fn open_by(&mut self, pid: Pid, tty: TtyId) -> Option<TtyAccess> {
@@ -68,6 +70,22 @@ impl Look<'_> {
             let id = TtyId { dev: stat.dev, rdev: stat.rdev };
             (stat.rdev != 0 && id.same(tty)).then_some(TtyAccess::Process { pid, fd, id })
         })
+    }
+
+    /// Adds the orphans of the session to the walk, after the walk down from the root: what was
+    /// missed there because its parent ended on the way is an orphan by now. True if there are any:
+    /// the members must be read anew then.
+    pub(super) fn orphans(&mut self, foreground: Option<Pid>) -> bool {
+        let orphans = self.looker.orphans(self.kernel);
+        let some = !orphans.is_empty();
+        if some {
+            self.walk.go_on(self.kernel, &orphans);
+            self.walk.mark_members(self.looker.scope.root, foreground);
+            self.observation.tasks.clear();
+            self.observation.processes.clear();
+        }
+        self.orphans = Some(orphans);
+        some
     }
 
     /// Reads the members' tasks, the youngest processes first: there the work is. True if the look
@@ -82,7 +100,7 @@ impl Look<'_> {
             let from = self.observation.tasks.len();
             self.process(pid);
             if let Some(task) = self.observation.tasks[from..].iter().find(|task| live(task)) {
-                self.looker.hot = Some(task.id);
+                self.looker.hot = Some(task.clone());
                 found = true;
                 if depth == Depth::FirstLive {
                     return true;

@@ -91,6 +91,14 @@ impl Look<'_> {
         if foreground_of(&self.looker.scope, self.kernel, &self.observation) != foreground {
             self.moved = true;
         }
+        // An orphan that ended after it was listed may have left one of its own. Where nothing has
+        // run since a proof, there cannot be a new one.
+        if !self.moved
+            && let Some(orphans) = &self.orphans
+            && *orphans != self.looker.orphans(self.kernel)
+        {
+            self.moved = true;
+        }
         self.observation.instant = match (self.moved, counted) {
             (true, _) => Instantaneous::Moved,
             (false, true) if !self.observation.returned.is_empty() => Instantaneous::Returned,
