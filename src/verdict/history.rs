@@ -56,6 +56,8 @@ struct Return {
     cpu: Duration,
     /// The run counter then.
     runs: u64,
+    /// The timeout then, or what was left of it.
+    length: Duration,
 }
 
 /// A wait without its times: what it means to return to the same one.
@@ -64,6 +66,8 @@ struct Shape {
     call: &'static str,
     fds: Vec<i32>,
     others: usize,
+    /// A short timeout makes another habit than a long one.
+    short: bool,
 }
 
 impl Shape {
@@ -78,7 +82,9 @@ impl Shape {
             .collect();
         fds.sort_unstable();
         let others = wait.sources.len() - fds.len();
-        Shape { call: wait.call, fds, others }
+        let short =
+            others == 0 && wait.timeout.duration().is_some_and(|length| length < LONG_KEY_WAIT);
+        Shape { call: wait.call, fds, others, short }
     }
 }
 
@@ -94,6 +100,7 @@ impl History {
                 at: observation.at,
                 cpu: task.cpu.unwrap_or_default(),
                 runs: task.runs.unwrap_or_default(),
+                length: wait.timeout.duration().unwrap_or_default(),
             };
             match self.tasks.get_mut(&task.id) {
                 Some(past) if past.start == start && past.shape == shape => {
@@ -145,10 +152,10 @@ impl History {
     pub fn timer(&self, observation: &Observation, task: &Task) -> TimerRole {
         let TaskState::Blocked(wait) = &task.state else { return TimerRole::Moves };
         let past = self.tasks.get(&task.id);
-        let length = past.and_then(|past| past.length).or(wait.timeout.duration());
-        let duty = past.and_then(|past| self.duty(past, length));
+        let longest = past.and_then(|past| past.length);
+        let duty = past.and_then(|past| self.duty(past));
         let tick = if reads_terminal(observation, wait) {
-            match length {
+            match wait.timeout.duration() {
                 Some(length) if length >= LONG_KEY_WAIT => duty.is_none_or(|d| d < REDRAW_DUTY),
                 _ => duty.is_some_and(|duty| duty < READER_DUTY),
             }
@@ -157,7 +164,7 @@ impl History {
         };
         match tick {
             true => TimerRole::Tick,
-            false if is_futex(wait) && length >= LONG_FUTEX_WAIT && has_reader(observation) => {
+            false if is_futex(wait) && longest >= LONG_FUTEX_WAIT && has_reader(observation) => {
                 TimerRole::Fallback
             }
             false => TimerRole::Moves,
@@ -166,7 +173,7 @@ impl History {
 
     /// The share of the time between its returns that a task computed; `None` before a habit shows,
     /// or when it was woken more often than its timer explains.
-    fn duty(&self, past: &Past, length: Option<Duration>) -> Option<f64> {
+    fn duty(&self, past: &Past) -> Option<f64> {
         let habit: Vec<&Return> =
             past.returns.iter().filter(|seen| seen.at >= self.stirred).collect();
         let [first, .., last] = habit[..] else { return None };
@@ -175,8 +182,11 @@ impl History {
         }
         let elapsed = last.at.saturating_sub(first.at).as_secs_f64();
         let computed = last.cpu.saturating_sub(first.cpu).as_secs_f64();
-        if let Some(length) = length.filter(|length| !length.is_zero()) {
-            let explained = 2.0 * elapsed / length.as_secs_f64() + SLACK;
+        // Of a point in time half of the whole is left on average, so this allows twice as many.
+        let lengths: Duration = habit.iter().map(|seen| seen.length).sum();
+        if !lengths.is_zero() {
+            let average = lengths.as_secs_f64() / habit.len() as f64;
+            let explained = 1.5 * elapsed / average + SLACK;
             let runs = u32::try_from(last.runs.saturating_sub(first.runs)).unwrap_or(u32::MAX);
             if f64::from(runs) > explained {
                 return None;

@@ -13,7 +13,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::text::Escaped;
-use super::{json, limits};
+use super::limits;
 use crate::watch::{Monitor, OpenOptions};
 
 /// A probe has taken its place long before.

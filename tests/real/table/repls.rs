@@ -162,7 +162,12 @@ pub(super) const TABLE: &[Situation] = &[
     situation(
         "jshell",
         &["jshell"],
-        &[key().prompt("jshell> ").step(), types("1\n"), key().prompt("jshell> ").step()],
+        // Its sweeper sleeps a day on a futex: a fallback, as long as nobody has seen it return.
+        &[
+            key().prompt("jshell> ").guessed().step(),
+            types("1\n"),
+            key().prompt("jshell> ").guessed().step(),
+        ],
     ),
     situation(
         "perl-debugger",
