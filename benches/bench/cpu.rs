@@ -72,7 +72,10 @@ impl Thread {
         while Instant::now() < deadline {
             let entries = std::fs::read_dir("/proc/self/task")?;
             let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-            let youngest = paths.collect::<Result<Vec<_>, _>>()?.into_iter().max_by_key(number_of);
+            let youngest = paths
+                .collect::<Result<Vec<_>, _>>()?
+                .into_iter()
+                .max_by_key(|path| number_of(path));
             if let Some(path) = youngest.filter(|path| name(path) == "awaitty-watch\n") {
                 return Ok(Thread(path.join("schedstat")));
             }
@@ -86,6 +89,6 @@ impl Thread {
     }
 }
 
-fn number_of(path: &PathBuf) -> u32 {
+fn number_of(path: &Path) -> u32 {
     path.file_name().and_then(|name| name.to_str()?.parse().ok()).unwrap_or(0)
 }

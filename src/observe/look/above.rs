@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Kernel, Pid, ReadError, read_stat};
+use super::{Kernel, Look, Pid, ReadError, read_stat};
 use crate::observe::members::{children_of, threads_of};
 
 /// The ancestors of a session's leader. They stay the same until one of them ends, which its list of
@@ -71,6 +71,24 @@ impl Above {
             below = ancestor.pid;
         }
         true
+    }
+}
+
+impl Look<'_> {
+    /// Adds the orphans of the session to the walk, after the walk down from the root: what was
+    /// missed there because its parent ended on the way is an orphan by now. True if there are any:
+    /// the members must be read anew then.
+    pub(super) fn orphans(&mut self, foreground: Option<Pid>) -> bool {
+        let orphans = self.looker.orphans(self.kernel);
+        let some = !orphans.is_empty();
+        if some {
+            self.walk.go_on(self.kernel, &orphans);
+            self.walk.mark_members(self.looker.scope.root, foreground);
+            self.observation.tasks.clear();
+            self.observation.processes.clear();
+        }
+        self.orphans = Some(orphans);
+        some
     }
 }
 
