@@ -27,20 +27,20 @@ pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()>
     let looks = || -> anyhow::Result<[f64; 2]> {
         crowd.looks(times).map(|both| both.map(|samples| samples.median()))
     };
-    let ratios = |report: &mut Report, more: Sleepers, label: &str, bound| -> anyhow::Result<()> {
-        // Right after one another: what drifts over a longer time is no growth.
+    // Alone comes first: thousands of processes take a while to end.
+    let alone = looks()?;
+    let mut ratios = |label: &str, bound| -> anyhow::Result<()> {
         let with = looks()?;
-        drop(more);
-        let alone = looks()?;
         for (kind, with, alone) in [("first", with[0], alone[0]), ("again", with[1], alone[1])] {
             report.figure(format!("{label}, {kind}"), with / alone, "times", bound, times);
         }
         Ok(())
     };
     for count in [1000, 5000] {
-        let label = format!("10 tasks beside {count} processes elsewhere, by alone");
-        ratios(report, Sleepers::elsewhere(count)?, &label, Some(FLAT))?;
+        let _sleepers = Sleepers::elsewhere(count)?;
+        ratios(&format!("10 tasks beside {count} processes elsewhere, by alone"), Some(FLAT))?;
     }
-    let label = "10 tasks beside 1000 siblings, by alone";
-    ratios(report, Sleepers::siblings(1000)?, label, None)
+    // A new watch reads each sibling of its job once, to see that it is none of the session's.
+    let _siblings = Sleepers::siblings(1000)?;
+    ratios("10 tasks beside 1000 siblings, by alone", None)
 }
