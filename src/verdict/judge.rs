@@ -126,7 +126,7 @@ impl Judge {
             remote,
         };
         let verdict = match decision {
-            Decision::Verdict(verdict) => self.completed(verdict, &observation),
+            Decision::Verdict(verdict) => self.completed(*verdict, &observation),
             Decision::Closed { why } => guess(&open(&why, false)),
             Decision::Remote => guess(&open("the other end is on another machine", true)),
         };

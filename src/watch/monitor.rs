@@ -280,10 +280,10 @@ impl Loop {
                 Origin::Own(own) => own.end.as_ref().map(|end| self.epoll.delete(end)),
                 Origin::Foreign { end, .. } => Some(self.epoll.delete(end)),
             };
-        } else if let Origin::Own(own) = &mut job.origin {
-            if own.pump(now) == Pumped::Output {
-                job.schedule.event(now);
-            }
+        } else if let Origin::Own(own) = &mut job.origin
+            && own.pump(now) == Pumped::Output
+        {
+            job.schedule.event(now);
         }
         self.listen_for_room(number);
     }

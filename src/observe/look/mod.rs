@@ -2,21 +2,23 @@
 //! one instant.
 
 mod above;
+mod context;
 mod gather;
 mod outside;
 mod prove;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
 use self::above::Above;
 use crate::observe::blocked::Reading;
 use crate::observe::holders::{self, Table};
 use crate::observe::members::{Counter, Identity, Root, Walk, children_of, counter};
-use crate::observe::objects::{self, Controlling};
+use crate::observe::objects::Controlling;
+use crate::observe::sockets::{Inet, Sockets, Transit};
 use crate::observe::{
-    FileId, Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process,
-    ReadError, Source, Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
+    Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process, ReadError,
+    Source, Task, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
 };
 use crate::proc::Status;
 use crate::wait::Children;
@@ -65,6 +67,7 @@ pub struct Looker {
     /// What the last scan of the machine found.
     outside: outside::Outside,
     above: Above,
+    sockets: Sockets,
 }
 
 #[derive(Debug)]
@@ -117,6 +120,7 @@ impl Looker {
             known: BTreeMap::new(),
             outside: outside::Outside::default(),
             above: Above::default(),
+            sockets: Sockets::default(),
         }
     }
 
@@ -134,6 +138,7 @@ impl Looker {
         depth: Depth,
         live: &mut dyn FnMut(&Task) -> bool,
     ) -> Observation {
+        self.sockets.ask_anew();
         if let Some(same) = self.unchanged(kernel) {
             return same;
         }
