@@ -186,7 +186,10 @@ fn a_process_that_ends_is_gone_from_every_source() {
     assert_eq!(kernel.arch(task.pid), Err(ReadError::Gone));
     assert_eq!(kernel.memory(task, 4096, 1), Err(ReadError::Gone));
     assert_eq!(kernel.net_table(task.pid, NetTable::Tcp), Err(ReadError::Gone));
+    assert_eq!(kernel.net_namespace(task.pid), Err(ReadError::Gone));
     assert_eq!(kernel.unix_socket(task.pid, 1), Err(ReadError::Gone));
+    let nowhere = "127.0.0.1:1".parse().unwrap();
+    assert_eq!(kernel.tcp_connection(task.pid, nowhere, nowhere), Err(ReadError::Gone));
     assert_eq!(kernel.master_readable(task.pid, 0), Err(ReadError::Gone));
 }
 
@@ -229,6 +232,15 @@ fn sockets_and_locks() {
     let row = net::rows(&table).find(|row| row.ino == ino).unwrap();
     assert_eq!((row.local, row.state), (listener.local_addr().unwrap(), net::LISTEN));
 
+    let near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut far, _) = listener.accept().unwrap();
+    let (local, remote) = (near.local_addr().unwrap(), near.peer_addr().unwrap());
+    far.write_all(b"four").unwrap();
+    near.peek(&mut [0; 4]).unwrap();
+    let end = kernel.tcp_connection(own, local, remote).unwrap();
+    let ino = kernel.fd_stat(own, near.as_raw_fd()).unwrap().ino;
+    assert_eq!((end.ino, end.rx_queue, end.tx_queue), (ino, 4, 0));
+
     let path = std::env::temp_dir().join(format!("awaitty-lock-{own}"));
     let file = std::fs::File::create(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
@@ -238,6 +250,29 @@ fn sockets_and_locks() {
     let table = kernel.locks().unwrap();
     let lock = locks::locks(&table).find(|lock| (lock.dev, lock.ino) == (stat.dev, stat.ino));
     assert_eq!(lock.map(|lock| (lock.pid, lock.blocked)), Some((Some(own), false)));
+}
+
+#[test]
+fn sockets_of_another_network_namespace_are_not_asked_for() {
+    let mut kernel = Live::new();
+    let mut cat = Command::new("unshare");
+    cat.args(["--user", "--map-root-user", "--net", "cat"]);
+    let mut cat = Running::start(cat.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    // The pipe breaks where namespaces are not to be had.
+    let _ = cat.0.stdin.as_mut().unwrap().write_all(b"ready\n");
+    let mut line = String::new();
+    BufReader::new(cat.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    if line.is_empty() {
+        eprintln!("SKIPPED: no network namespace of one's own here");
+        assert!(std::env::var_os("CI").is_none(), "a skip is an error in CI");
+        return;
+    }
+    let pid = cat.task().pid;
+    let own = std::process::id().cast_signed();
+    assert_ne!(kernel.net_namespace(pid).unwrap(), kernel.net_namespace(own).unwrap());
+    let nowhere = "127.0.0.1:1".parse().unwrap();
+    assert_eq!(kernel.tcp_connection(pid, nowhere, nowhere), Err(ReadError::Unsupported));
+    assert_eq!(kernel.unix_socket(pid, 1), Err(ReadError::Unsupported));
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! The table of expectations and the list of probes belong together.
 #![cfg(feature = "cli")]
 
+#[path = "common/expect.rs"]
+mod expect;
 #[path = "common/table.rs"]
 mod table;
 
 use std::collections::BTreeSet;
 
-use table::{Expect, TABLE};
+use expect::Expect;
+use table::TABLE;
 
 #[test]
 fn every_probe_has_a_row_and_every_row_a_probe() {

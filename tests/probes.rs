@@ -7,6 +7,8 @@
 #![cfg(feature = "cli")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "common/expect.rs"]
+mod expect;
 #[path = "common/load.rs"]
 mod load;
 #[path = "common/table.rs"]
@@ -20,7 +22,8 @@ use std::time::{Duration, Instant};
 use awaitty::pty::{Pty, Size};
 use awaitty::verdict::{State, Verdict};
 use awaitty::watch::{Monitor, OpenOptions, Sight, Target, WaitError, Watched};
-use table::{Expect, Expectation, Stdin, TABLE};
+use expect::Expect;
+use table::{Expectation, Stdin, TABLE};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 /// For so long no other verdict may come once the expected one has.
@@ -172,19 +175,8 @@ fn tail(lines: &[String]) -> String {
 }
 
 fn fits(row: &Expectation, verdict: &Verdict) -> bool {
-    let state = match (row.state, &verdict.state) {
-        (Expect::Input(kind), State::Input(input)) => input.kind == kind,
-        (Expect::Running { on, accepts_input }, State::Running(running)) => {
-            running.accepts_input == accepts_input && on.contains(&running.waiting_on)
-        }
-        (Expect::Idle(reason), State::Idle(idle)) => idle.reason == reason,
-        (Expect::Stopped(reason), State::Stopped(stopped)) => stopped.reason == reason,
-        (Expect::Exited(code), State::Exited(exited)) => exited.code == Some(code),
-        // What the kernel does not show is guessed, and each guess says that it is one.
-        (Expect::Unknown, _) => true,
-        _ => false,
-    };
-    state && verdict.exact == row.exact
+    // What the kernel does not show is guessed, and each guess says that it is one.
+    row.state.fits(&verdict.state) && verdict.exact == row.exact
 }
 
 fn on_own_terminal(monitor: &Monitor, row: &Expectation) -> Result<Stage, Trouble> {

@@ -1,8 +1,7 @@
-use super::{Index, TimerRole};
+use super::{IdleReason, Index, TimerRole, WaitingOn};
 use crate::observe::{
     Holder, Object, ObjectId, Pid, Process, Source, Task, TaskState, TtyId, Wait,
 };
-use crate::verdict::{IdleReason, WaitingOn};
 use crate::wait::{Children, Interest};
 
 const SIGCHLD_BIT: u64 = 1 << (17 - 1);

@@ -8,12 +8,13 @@
 mod causes;
 mod cycle;
 mod index;
+mod reason;
 
 pub use causes::Cause;
 pub use index::Index;
+pub use reason::{IdleReason, WaitingOn};
 
 use crate::observe::{Observation, Task};
-use crate::verdict::{IdleReason, WaitingOn};
 
 /// Can something other than terminal input still move a task?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

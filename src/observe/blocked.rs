@@ -5,7 +5,8 @@ use std::os::fd::RawFd;
 use nix::sys::stat::SFlag;
 
 use super::members::Identity;
-use super::objects::{self, Controlling, EPOLL_NESTS};
+use super::objects::{Controlling, EPOLL_NESTS, Resolver};
+use super::sockets::Sockets;
 use super::{
     FdStat, FileId, Kernel, Object, Opacity, Pid, ReadError, Source, TaskFile, TaskId, TaskState,
     Wait,
@@ -27,6 +28,7 @@ const EPOLL_PRIORITY: u32 = libc::EPOLLPRI as u32;
 /// Reads tasks of one process.
 pub(super) struct Reading<'k> {
     pub(super) kernel: &'k mut dyn Kernel,
+    pub(super) sockets: &'k mut Sockets,
     /// The convention of the process's calls; it changes at exec only.
     pub(super) arch: Result<Arch, ReadError>,
 }
@@ -154,7 +156,7 @@ impl Reading<'_> {
         let pid = task.tid;
         match end {
             End::Fd { fd, interest } => {
-                let object = objects::resolve(self.kernel, pid, fd, controlling);
+                let object = self.object(pid, fd, controlling);
                 if object == Object::Epoll {
                     self.epoll(pid, fd, controlling, 0, sources);
                 } else {
@@ -176,6 +178,11 @@ impl Reading<'_> {
         }
     }
 
+    fn object(&mut self, pid: Pid, fd: RawFd, controlling: Controlling) -> Object {
+        let Reading { kernel, sockets, .. } = self;
+        Resolver { kernel: &mut **kernel, sockets, controlling }.resolve(pid, fd)
+    }
+
     /// An epoll set, from the `tfd:` lines of its fdinfo. The numbers there are those of
     /// epoll_ctl(2)'s time: the inode tells whether the descriptor still is the same file.
     fn epoll(
@@ -195,7 +202,7 @@ impl Reading<'_> {
                 sources.push(Source::Unknown { what: "epoll entry".to_owned() });
                 continue;
             };
-            let object = objects::resolve(self.kernel, pid, number, controlling);
+            let object = self.object(pid, number, controlling);
             if object == Object::Epoll && nested < EPOLL_NESTS {
                 self.epoll(pid, number, controlling, nested + 1, sources);
                 continue;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::str::FromStr;
 
 use super::{
-    FdStat, Instant, Kernel, NetTable, Pid, ReadError, TaskFile, TaskId, TtyAccess, TtyReady,
-    TtyState, UnixSocket,
+    FdStat, FileId, Instant, Kernel, NetTable, Pid, ReadError, TaskFile, TaskId, TcpConnection,
+    TtyAccess, TtyReady, TtyState, UnixSocket,
 };
 use crate::wait::Arch;
 
@@ -48,7 +49,7 @@ pub enum SourceName {
     Poll,
     /// sock_diag(7) of unix sockets.
     Unix,
-    /// `/proc/PID/net`.
+    /// `/proc/PID/net`, and with it sock_diag(7) of internet sockets.
     Net,
     /// `/proc/locks`.
     Locks,
@@ -220,8 +221,21 @@ impl<K: Kernel> Kernel for Hidden<K> {
         self.open(SourceName::Net)?.net_table(pid, table)
     }
 
+    fn net_namespace(&mut self, pid: Pid) -> Result<FileId, ReadError> {
+        self.open(SourceName::Net)?.net_namespace(pid)
+    }
+
     fn unix_socket(&mut self, pid: Pid, ino: u64) -> Result<UnixSocket, ReadError> {
         self.open(SourceName::Unix)?.unix_socket(pid, ino)
+    }
+
+    fn tcp_connection(
+        &mut self,
+        pid: Pid,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Result<TcpConnection, ReadError> {
+        self.open(SourceName::Net)?.tcp_connection(pid, local, remote)
     }
 
     fn terminal(&mut self, access: TtyAccess) -> Result<TtyState, ReadError> {

@@ -1,6 +1,7 @@
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-use super::{Instant, Modes, Pid, TaskId, TtyId};
+use super::{FileId, Instant, Modes, Pid, TaskId, TtyId};
 use crate::wait::Arch;
 
 /// What an engine asks of the kernel: one method a source, answers as read, undecoded.
@@ -38,8 +39,18 @@ pub trait Kernel {
     fn locks(&mut self) -> Result<String, ReadError>;
     /// A table of `/proc/PID/net`: the network namespace is the process's.
     fn net_table(&mut self, pid: Pid, table: NetTable) -> Result<String, ReadError>;
+    /// The network namespace of a process: what `/proc/PID/ns/net` leads to.
+    fn net_namespace(&mut self, pid: Pid) -> Result<FileId, ReadError>;
     /// A unix socket by its inode, through sock_diag(7), in the namespace of `pid`.
     fn unix_socket(&mut self, pid: Pid, ino: u64) -> Result<UnixSocket, ReadError>;
+    /// A TCP connection by its addresses, through sock_diag(7), in the namespace of `pid`; with 0 as
+    /// the remote port, a listener on the local address. IPv4 addresses find IPv6 sockets too.
+    fn tcp_connection(
+        &mut self,
+        pid: Pid,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Result<TcpConnection, ReadError>;
     /// Modes and foreground group of a terminal.
     fn terminal(&mut self, access: TtyAccess) -> Result<TtyState, ReadError>;
     /// `poll(slave, POLLIN | POLLOUT, 0)`. The kernel first hands over what was written to the
@@ -119,6 +130,17 @@ pub struct UnixSocket {
     pub listening: bool,
     /// The path or abstract name (`@name`) it is bound to; lossy.
     pub name: Option<String>,
+}
+
+/// One end of a TCP connection as sock_diag(7) shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpConnection {
+    /// Its inode; 0 while no descriptor refers to it.
+    pub ino: u64,
+    /// Bytes received that nobody has read; when listening, connections not yet accepted.
+    pub rx_queue: u32,
+    /// Bytes sent that the peer has not acknowledged; when listening, nothing of use.
+    pub tx_queue: u32,
 }
 
 /// A way to a terminal that needs no path.
@@ -218,8 +240,19 @@ impl<K: Kernel + ?Sized> Kernel for &mut K {
     fn net_table(&mut self, pid: Pid, table: NetTable) -> Result<String, ReadError> {
         (**self).net_table(pid, table)
     }
+    fn net_namespace(&mut self, pid: Pid) -> Result<FileId, ReadError> {
+        (**self).net_namespace(pid)
+    }
     fn unix_socket(&mut self, pid: Pid, ino: u64) -> Result<UnixSocket, ReadError> {
         (**self).unix_socket(pid, ino)
+    }
+    fn tcp_connection(
+        &mut self,
+        pid: Pid,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Result<TcpConnection, ReadError> {
+        (**self).tcp_connection(pid, local, remote)
     }
     fn terminal(&mut self, access: TtyAccess) -> Result<TtyState, ReadError> {
         (**self).terminal(access)

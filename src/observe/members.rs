@@ -106,6 +106,16 @@ pub(super) fn counter(kernel: &mut dyn Kernel, task: TaskId) -> Result<Counter, 
     }
 }
 
+/// The threads of a process. Its own `stat` tells of a single one without a directory being listed,
+/// which takes eight system calls; a leader that has ended counts as one beside others.
+pub(super) fn threads_of(
+    kernel: &mut dyn Kernel,
+    pid: Pid,
+    leader: &Identity,
+) -> Result<Vec<Pid>, ReadError> {
+    if leader.threads == 1 && leader.state != b'Z' { Ok(vec![pid]) } else { kernel.threads(pid) }
+}
+
 /// The children of a process, all its threads together, sorted.
 ///
 /// A child that ends while the kernel walks the list can hide a sibling (proc_pid_task(5)), which
@@ -132,18 +142,23 @@ impl Walk {
     /// children list has moved then, and the second pass sees it.
     pub(super) fn down(kernel: &mut dyn Kernel, roots: &[Pid]) -> Walk {
         let mut walk = Walk::default();
+        walk.go_on(kernel, roots);
+        walk
+    }
+
+    /// Walks from more roots down.
+    pub(super) fn go_on(&mut self, kernel: &mut dyn Kernel, roots: &[Pid]) {
         let mut by_parent: Option<BTreeMap<Pid, Vec<Pid>>> = None;
         let mut open: VecDeque<Pid> = roots.iter().copied().collect();
         while let Some(pid) = open.pop_front() {
-            if walk.processes.contains_key(&pid) {
+            if self.processes.contains_key(&pid) {
                 continue;
             }
-            let Ok(process) = walk.visit(kernel, pid, &mut by_parent) else { continue };
+            let Ok(process) = self.visit(kernel, pid, &mut by_parent) else { continue };
             open.extend(process.children.iter().copied());
-            walk.processes.insert(pid, process);
-            walk.order.push(pid);
+            self.processes.insert(pid, process);
+            self.order.push(pid);
         }
-        walk
     }
 
     fn visit(
@@ -152,8 +167,8 @@ impl Walk {
         pid: Pid,
         by_parent: &mut Option<BTreeMap<Pid, Vec<Pid>>>,
     ) -> Result<Process, ReadError> {
-        let leader = TaskId { pid, tid: pid };
-        let threads = kernel.threads(pid)?;
+        let identity = Identity::read(kernel, TaskId { pid, tid: pid })?;
+        let threads = threads_of(kernel, pid, &identity)?;
         for &tid in &threads {
             let task = TaskId { pid, tid };
             if let Ok(read) = counter(kernel, task) {
@@ -170,7 +185,6 @@ impl Walk {
                 .cloned()
                 .unwrap_or_default(),
         };
-        let identity = Identity::read(kernel, leader)?;
         self.threads.insert(pid, threads);
         Ok(Process { children, ..identity.into_process(pid) })
     }
@@ -204,12 +218,13 @@ impl Walk {
     }
 
     /// Marks the members: the foreground groups of every session that hangs together with the
-    /// root's through members, and what those started without a terminal.
-    pub(super) fn mark_members(&mut self, root: Root, foreground: Option<Pid>) {
+    /// root's through members, and what those started without a terminal. False if there are none,
+    /// and the leader stands for them.
+    pub(super) fn mark_members(&mut self, root: Root, foreground: Option<Pid>) -> bool {
         let outer = match root {
             Root::Tree(_) => {
                 self.processes.values_mut().for_each(|process| process.member = true);
-                return;
+                return true;
             }
             Root::Session(leader) => self.processes.get(&leader).map_or(leader, |p| p.session),
         };
@@ -230,11 +245,13 @@ impl Walk {
         }
         // The group in the foreground has ended and the shell has not taken the terminal back yet,
         // or nobody ever will: what the leader does is the answer.
-        if !self.processes.values().any(|process| process.member)
+        let some = self.processes.values().any(|process| process.member);
+        if !some
             && let Some(leader) = self.order.first().and_then(|pid| self.processes.get_mut(pid))
         {
             leader.member = true;
         }
+        some
     }
 }
 

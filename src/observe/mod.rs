@@ -11,6 +11,7 @@ mod live;
 mod look;
 mod members;
 mod objects;
+mod sockets;
 mod types;
 
 pub use hidden::*;

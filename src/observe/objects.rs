@@ -1,12 +1,12 @@
 //! What stands behind a descriptor.
 
-use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
 use nix::sys::stat::{SFlag, major, makedev, minor};
 
-use super::{FdStat, FileId, Kernel, NetTable, Object, Pid, Protocol, TtyId};
-use crate::proc::{fdinfo, net};
+use super::sockets::Sockets;
+use super::{FdStat, FileId, Kernel, Object, Pid, TtyId};
+use crate::proc::fdinfo;
 
 const AT_FDCWD: RawFd = nix::libc::AT_FDCWD;
 /// Major number of the auxiliary tty devices: 5:0 is /dev/tty, 5:2 /dev/ptmx (devices.txt).
@@ -24,20 +24,27 @@ pub(super) struct Controlling {
     pub(super) tty: Option<TtyId>,
 }
 
-/// Resolves a descriptor; [`Object::Unknown`] where it cannot be read.
-pub(super) fn resolve(
-    kernel: &mut dyn Kernel,
-    pid: Pid,
-    fd: RawFd,
-    controlling: Controlling,
-) -> Object {
-    match kernel.fd_stat(pid, fd) {
-        Ok(stat) => of_stat(kernel, pid, fd, stat, controlling),
-        Err(_) => Object::Unknown,
+/// Resolves descriptors.
+pub(super) struct Resolver<'k> {
+    pub(super) kernel: &'k mut dyn Kernel,
+    pub(super) sockets: &'k mut Sockets,
+    pub(super) controlling: Controlling,
+}
+
+impl Resolver<'_> {
+    /// What stands behind a descriptor; [`Object::Unknown`] where it cannot be read.
+    pub(super) fn resolve(&mut self, pid: Pid, fd: RawFd) -> Object {
+        match self.kernel.fd_stat(pid, fd) {
+            Ok(stat) => match of_stat(self.kernel, pid, fd, stat, self.controlling) {
+                Object::Socket { ino } => self.sockets.resolve(self.kernel, pid, ino),
+                object => object,
+            },
+            Err(_) => Object::Unknown,
+        }
     }
 }
 
-/// Resolves a descriptor whose stat(2) is at hand.
+/// Resolves a descriptor whose stat(2) is at hand; of a socket, no more than that it is one.
 pub(super) fn of_stat(
     kernel: &mut dyn Kernel,
     pid: Pid,
@@ -49,7 +56,7 @@ pub(super) fn of_stat(
     match SFlag::from_bits_truncate(stat.mode & SFlag::S_IFMT.bits()) {
         SFlag::S_IFIFO if is_fifo(kernel, pid, fd) => Object::Fifo(file),
         SFlag::S_IFIFO => Object::Pipe(file),
-        SFlag::S_IFSOCK => of_socket(kernel, pid, stat.ino),
+        SFlag::S_IFSOCK => Object::Socket { ino: stat.ino },
         SFlag::S_IFCHR => of_device(kernel, pid, fd, stat, controlling),
         _ => of_link(kernel, pid, fd, file),
     }
@@ -119,64 +126,4 @@ fn anonymous(link: &str) -> Option<&str> {
     }
     let kind = link.strip_prefix("anon_inode:")?;
     Some(kind.trim_start_matches('[').trim_end_matches(']'))
-}
-
-fn of_socket(kernel: &mut dyn Kernel, pid: Pid, ino: u64) -> Object {
-    if let Ok(socket) = kernel.unix_socket(pid, ino) {
-        return Object::Unix {
-            ino,
-            peer: socket.peer,
-            listening: socket.listening,
-            name: socket.name,
-        };
-    }
-    of_inet(kernel, pid, ino).unwrap_or(Object::Socket { ino })
-}
-
-const NET_TABLES: [(NetTable, Protocol); 4] = [
-    (NetTable::Tcp, Protocol::Tcp),
-    (NetTable::Tcp6, Protocol::Tcp),
-    (NetTable::Udp, Protocol::Udp),
-    (NetTable::Udp6, Protocol::Udp),
-];
-
-fn of_inet(kernel: &mut dyn Kernel, pid: Pid, ino: u64) -> Option<Object> {
-    let rows = inet_rows(kernel, pid);
-    let (protocol, row) = rows.iter().find(|(_, row)| row.ino == ino)?;
-    let listening = match protocol {
-        Protocol::Tcp => row.state == net::LISTEN,
-        Protocol::Udp => row.remote.port() == 0,
-    };
-    let peer = rows
-        .iter()
-        .filter(|_| !listening)
-        .find(|(other, far)| other == protocol && is_pair(row, far))
-        .map_or(0, |(_, far)| far.ino);
-    Some(Object::Inet {
-        ino,
-        protocol: *protocol,
-        local: row.local,
-        remote: row.remote,
-        listening,
-        peer,
-    })
-}
-
-/// The internet sockets in the network namespace of `pid`.
-pub(super) fn inet_rows(kernel: &mut dyn Kernel, pid: Pid) -> Vec<(Protocol, net::Row)> {
-    let mut rows = Vec::new();
-    for (table, protocol) in NET_TABLES {
-        let text = kernel.net_table(pid, table).unwrap_or_default();
-        rows.extend(net::rows(&text).map(|row| (protocol, row)));
-    }
-    rows
-}
-
-/// Are these the two ends of one connection? A v4 connection may have a v6 socket on one side.
-fn is_pair(near: &net::Row, far: &net::Row) -> bool {
-    canonical(near.local) == canonical(far.remote) && canonical(near.remote) == canonical(far.local)
-}
-
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }

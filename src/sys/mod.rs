@@ -7,9 +7,11 @@
 pub mod clock;
 pub mod epoll;
 pub mod fd;
+pub mod inet_diag;
 pub mod inotify;
 pub mod memory;
 pub mod pidfd;
+pub mod sock_diag;
 pub mod spawn;
 pub mod stat;
 pub mod tty;

@@ -13,7 +13,7 @@ const LONG_KEY_WAIT: Duration = Duration::from_millis(500);
 /// Beside a task that reads the terminal, a timed futex at least this long is taken for a fallback:
 /// the wait is for another thread (the JVM's compiler threads wait 5 s over and over, its cleaners
 /// 60 s, its sweeper a day). A verdict that rests on this is not exact.
-const LONG_FUTEX_WAIT: Duration = Duration::from_secs(2);
+const LONG_FUTEX_WAIT: Option<Duration> = Some(Duration::from_secs(2));
 /// Returns to the same wait that make a habit.
 const HABIT: usize = 2;
 /// A few more runs than the timer explains are no sign: a page fault, a signal.
@@ -40,6 +40,8 @@ pub struct History {
 struct Past {
     start: u64,
     shape: Shape,
+    /// The longest timeout it was seen with: of a point in time only what is left is seen.
+    length: Option<Duration>,
     runs: Option<u64>,
     /// Since when the counter has stood still.
     since: Instant,
@@ -54,6 +56,8 @@ struct Return {
     cpu: Duration,
     /// The run counter then.
     runs: u64,
+    /// The timeout then, or what was left of it.
+    length: Duration,
 }
 
 /// A wait without its times: what it means to return to the same one.
@@ -62,6 +66,8 @@ struct Shape {
     call: &'static str,
     fds: Vec<i32>,
     others: usize,
+    /// A short timeout makes another habit than a long one.
+    short: bool,
 }
 
 impl Shape {
@@ -76,7 +82,9 @@ impl Shape {
             .collect();
         fds.sort_unstable();
         let others = wait.sources.len() - fds.len();
-        Shape { call: wait.call, fds, others }
+        let short =
+            others == 0 && wait.timeout.duration().is_some_and(|length| length < LONG_KEY_WAIT);
+        Shape { call: wait.call, fds, others, short }
     }
 }
 
@@ -92,9 +100,11 @@ impl History {
                 at: observation.at,
                 cpu: task.cpu.unwrap_or_default(),
                 runs: task.runs.unwrap_or_default(),
+                length: wait.timeout.duration().unwrap_or_default(),
             };
             match self.tasks.get_mut(&task.id) {
                 Some(past) if past.start == start && past.shape == shape => {
+                    past.length = past.length.max(wait.timeout.duration());
                     if past.runs != task.runs {
                         past.runs = task.runs;
                         past.since = observation.at;
@@ -112,6 +122,7 @@ impl History {
                     let past = Past {
                         start,
                         shape,
+                        length: wait.timeout.duration(),
                         runs: task.runs,
                         since: observation.at,
                         returns: VecDeque::from([seen]),
@@ -140,7 +151,9 @@ impl History {
     #[must_use]
     pub fn timer(&self, observation: &Observation, task: &Task) -> TimerRole {
         let TaskState::Blocked(wait) = &task.state else { return TimerRole::Moves };
-        let duty = self.duty(task, wait);
+        let past = self.tasks.get(&task.id);
+        let longest = past.and_then(|past| past.length);
+        let duty = past.and_then(|past| self.duty(past));
         let tick = if reads_terminal(observation, wait) {
             match wait.timeout.duration() {
                 Some(length) if length >= LONG_KEY_WAIT => duty.is_none_or(|d| d < REDRAW_DUTY),
@@ -151,15 +164,16 @@ impl History {
         };
         match tick {
             true => TimerRole::Tick,
-            false if is_long_futex(wait) && has_reader(observation) => TimerRole::Fallback,
+            false if is_futex(wait) && longest >= LONG_FUTEX_WAIT && has_reader(observation) => {
+                TimerRole::Fallback
+            }
             false => TimerRole::Moves,
         }
     }
 
     /// The share of the time between its returns that a task computed; `None` before a habit shows,
     /// or when it was woken more often than its timer explains.
-    fn duty(&self, task: &Task, wait: &Wait) -> Option<f64> {
-        let past = self.tasks.get(&task.id)?;
+    fn duty(&self, past: &Past) -> Option<f64> {
         let habit: Vec<&Return> =
             past.returns.iter().filter(|seen| seen.at >= self.stirred).collect();
         let [first, .., last] = habit[..] else { return None };
@@ -168,8 +182,11 @@ impl History {
         }
         let elapsed = last.at.saturating_sub(first.at).as_secs_f64();
         let computed = last.cpu.saturating_sub(first.cpu).as_secs_f64();
-        if let Some(length) = wait.timeout.duration().filter(|length| !length.is_zero()) {
-            let explained = 2.0 * elapsed / length.as_secs_f64() + SLACK;
+        // Of a point in time half of the whole is left on average, so this allows twice as many.
+        let lengths: Duration = habit.iter().map(|seen| seen.length).sum();
+        if !lengths.is_zero() {
+            let average = lengths.as_secs_f64() / habit.len() as f64;
+            let explained = 1.5 * elapsed / average + SLACK;
             let runs = u32::try_from(last.runs.saturating_sub(first.runs)).unwrap_or(u32::MAX);
             if f64::from(runs) > explained {
                 return None;
@@ -194,7 +211,6 @@ fn has_reader(observation: &Observation) -> bool {
     )
 }
 
-fn is_long_futex(wait: &Wait) -> bool {
+fn is_futex(wait: &Wait) -> bool {
     wait.sources.iter().all(|source| matches!(source, Source::Futex { .. }))
-        && wait.timeout.duration().is_some_and(|length| length >= LONG_FUTEX_WAIT)
 }

@@ -49,6 +49,9 @@ pub struct Judgement {
     pub news: bool,
     /// The wait's own end, where it has one: something will happen then without any event.
     pub ends: Option<Instant>,
+    /// The job has left its wait, perhaps only to redraw: the verdict is the one before, and the job
+    /// may be back at any moment.
+    pub held: bool,
 }
 
 impl Judge {
@@ -123,7 +126,7 @@ impl Judge {
             remote,
         };
         let verdict = match decision {
-            Decision::Verdict(verdict) => self.completed(verdict, &observation),
+            Decision::Verdict(verdict) => self.completed(*verdict, &observation),
             Decision::Closed { why } => guess(&open(&why, false)),
             Decision::Remote => guess(&open("the other end is on another machine", true)),
         };
@@ -143,7 +146,7 @@ impl Judge {
             job: Vec::new(),
         };
         self.last = Some(verdict.clone());
-        Judgement { verdict, news: true, ends: None }
+        Judgement { verdict, news: true, ends: None, held: false }
     }
 
     /// The verdict that was told last.
@@ -183,14 +186,15 @@ impl Judge {
         let turned = whole && self.turned(&verdict);
         let Some(last) = &self.last else {
             self.last = Some(verdict.clone());
-            return Judgement { verdict, news: true, ends };
+            return Judgement { verdict, news: true, ends, held: false };
         };
         let leaves = last.waits_for_input() && matches!(verdict.state, State::Running(_));
         if leaves && !consumed {
             let since = *self.away_since.get_or_insert(now);
             if now.saturating_sub(since) < REDRAW {
                 let held = last.clone();
-                return Judgement { verdict: held, news: false, ends: Some(since + REDRAW) };
+                let ends = Some(since + REDRAW);
+                return Judgement { verdict: held, news: false, ends, held: true };
             }
         }
         self.away_since = None;
@@ -198,7 +202,7 @@ impl Judge {
         if news {
             self.last = Some(verdict.clone());
         }
-        Judgement { verdict, news, ends }
+        Judgement { verdict, news, ends, held: false }
     }
 
     /// A live job turned to another kind of wait and is at it still: worth a line although what it

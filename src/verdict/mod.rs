@@ -10,6 +10,7 @@ mod types;
 mod wire;
 mod words;
 
+pub use crate::graph::{IdleReason, WaitingOn};
 pub use decide::{Decision, decide};
 pub use heuristic::{Open, guess, is_prompt_like};
 pub use history::History;

@@ -179,8 +179,14 @@ impl Job {
         }
     }
 
-    /// Input was given: by us, or as inotify says, by somebody else.
+    /// We gave input.
     pub(super) fn input_given(&mut self, now: Instant) {
+        self.given = true;
+        self.schedule.given(now);
+    }
+
+    /// The job read input, as inotify says: somebody else gave it.
+    pub(super) fn input_read(&mut self, now: Instant) {
         self.given = true;
         self.schedule.event(now);
     }
@@ -292,6 +298,7 @@ impl Job {
 fn posture(judgement: &Judgement) -> Posture {
     let verdict = &judgement.verdict;
     match (&verdict.state, verdict.exact) {
+        _ if judgement.held => Posture::Held { ends: judgement.ends },
         (State::Running(_), true) => Posture::Moving,
         (State::Running(_) | State::Unknown(_), false) => Posture::Guessing,
         _ => Posture::Settled { ends: judgement.ends },

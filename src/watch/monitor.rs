@@ -280,10 +280,10 @@ impl Loop {
                 Origin::Own(own) => own.end.as_ref().map(|end| self.epoll.delete(end)),
                 Origin::Foreign { end, .. } => Some(self.epoll.delete(end)),
             };
-        } else if let Origin::Own(own) = &mut job.origin {
-            if own.pump(now) == Pumped::Output {
-                job.schedule.event(now);
-            }
+        } else if let Origin::Own(own) = &mut job.origin
+            && own.pump(now) == Pumped::Output
+        {
+            job.schedule.event(now);
         }
         self.listen_for_room(number);
     }
@@ -389,7 +389,7 @@ impl Loop {
             for job in self.jobs.values_mut() {
                 let Origin::Foreign { watch, .. } = &job.origin else { continue };
                 match event {
-                    TtyEvent::Read(which) if *watch == Some(which) => job.input_given(now),
+                    TtyEvent::Read(which) if *watch == Some(which) => job.input_read(now),
                     TtyEvent::Written(which) | TtyEvent::Vanished(which)
                         if *watch == Some(which) =>
                     {

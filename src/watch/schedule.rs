@@ -1,8 +1,9 @@
 //! When to look next. Pure: the clock is an argument.
 //!
-//! Looking costs microseconds, not looking costs latency. Between events the interval grows with
-//! the quiet time, so that a wait that begins after T of silence is seen within 2 % of T, and a
-//! ten-second silence costs some 600 looks. What looks may cost in all is a budget of CPU time: a
+//! Looking costs microseconds, not looking costs latency. After an event the interval doubles up to a
+//! millisecond: a program that prints a prompt blocks at once or has something else to do. From then
+//! on it grows with the quiet time, so that a wait that begins after T of silence is seen within 2 %
+//! of T and a millisecond, and a ten-second silence costs some 300 looks. What looks may cost in all is a budget of CPU time: a
 //! job that prints without end earns no more looks than a quiet one.
 
 use std::time::Duration;
@@ -13,6 +14,8 @@ use crate::observe::Instant;
 const PART_OF_QUIET: u32 = 50;
 /// The shortest interval: less than a context switch and a look take together.
 const SHORTEST: Duration = Duration::from_micros(50);
+/// Up to here the interval is as long as the quiet time.
+const DOUBLED: Duration = Duration::from_millis(1);
 /// The longest interval while the job moves.
 const LONGEST: Duration = Duration::from_millis(250);
 /// While the job waits for input, events tell everything but a death in silence.
@@ -32,6 +35,11 @@ pub enum Posture {
     /// Nothing will move by itself, but for the wait's own end.
     Settled {
         /// When the wait ends by the time.
+        ends: Option<Instant>,
+    },
+    /// Something moves, and that it does is not told yet.
+    Held {
+        /// When it will be.
         ends: Option<Instant>,
     },
     /// Only guesses are possible.
@@ -77,6 +85,14 @@ impl Schedule {
         self.next = now + self.penance();
     }
 
+    /// Input was given by whoever watches: that buys as many looks as may be saved up. They have an
+    /// end, since the job is looked at until it waits again, and somebody waits for that.
+    pub fn given(&mut self, now: Instant) {
+        self.earn(now);
+        (self.savings, self.debt) = (SAVINGS, Duration::ZERO);
+        self.event(now);
+    }
+
     /// Should the look that is due see every task? Partial looks tell that something is live, not
     /// whether anything else would take input.
     #[must_use]
@@ -92,9 +108,13 @@ impl Schedule {
         if whole {
             self.whole_at = now + quiet.clamp(Duration::from_millis(20), Duration::from_secs(2));
         }
-        let interval = (quiet / PART_OF_QUIET).clamp(SHORTEST, LONGEST);
+        let interval = (quiet.clamp(SHORTEST, DOUBLED) + quiet / PART_OF_QUIET).min(LONGEST);
         let interval = match posture {
             Posture::Moving => interval,
+            Posture::Held { ends } => {
+                let ends = ends.map_or(LONGEST, |ends| ends.saturating_sub(now));
+                interval.min(ends.max(SHORTEST))
+            }
             Posture::Guessing => interval.min(GUESSING),
             Posture::Settled { ends } => {
                 let ends = ends.map_or(HEARTBEAT, |ends| ends.saturating_sub(now));
@@ -145,7 +165,7 @@ mod tests {
     #[test]
     fn a_silence_of_ten_seconds_costs_some_hundreds_of_looks() {
         let looks = silence(Duration::from_secs(10)).len();
-        assert!((300..900).contains(&looks), "{looks}");
+        assert!((200..400).contains(&looks), "{looks}");
     }
 
     #[test]
@@ -168,6 +188,17 @@ mod tests {
             schedule.looked(now, COST, Posture::Moving, false);
         }
         assert!(spent < end / 100, "{spent:?}");
+    }
+
+    #[test]
+    fn input_is_followed_by_a_look_at_once_whatever_was_spent_before() {
+        let mut schedule = Schedule::new(Duration::ZERO);
+        schedule.looked(Duration::ZERO, 10 * SAVINGS, Posture::Moving, true);
+        let now = Duration::from_millis(1);
+        schedule.event(now);
+        assert!(schedule.due() > now + Duration::from_millis(100));
+        schedule.given(now);
+        assert_eq!(schedule.due(), now);
     }
 
     #[test]

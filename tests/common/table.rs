@@ -6,9 +6,9 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use awaitty::verdict::WaitingOn::{Child, Cpu, Disk, Lock, Network, Other, Output, Pipe, Timer};
-use awaitty::verdict::{IdleReason, Kind, StateName, StopReason, WaitingOn};
+use awaitty::verdict::{IdleReason, Kind, StopReason, WaitingOn};
 
-use Expect::{Exited, Idle, Input, Stopped, Unknown};
+use super::expect::Expect::{self, Exited, Idle, Input, Stopped, Unknown};
 
 /// One row.
 #[derive(Debug, Clone, Copy)]
@@ -37,42 +37,6 @@ pub(crate) enum Stdin {
     /// A pipe that the harness holds open and never writes to. The probe has no terminal then and
     /// is watched by its PID.
     HeldPipe,
-}
-
-/// A state with what a test compares of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expect {
-    /// It waits for input.
-    Input(Kind),
-    /// It is busy.
-    Running {
-        /// On one of these.
-        on: &'static [WaitingOn],
-        /// It would take input all the same.
-        accepts_input: bool,
-    },
-    /// Nothing moves.
-    Idle(IdleReason),
-    /// It is stopped.
-    Stopped(StopReason),
-    /// It ended with this code.
-    Exited(i32),
-    /// The kernel does not tell.
-    Unknown,
-}
-
-impl Expect {
-    /// The bare name.
-    pub(crate) fn name(self) -> StateName {
-        match self {
-            Expect::Input(_) => StateName::Input,
-            Expect::Running { .. } => StateName::Running,
-            Expect::Idle(_) => StateName::Idle,
-            Expect::Stopped(_) => StateName::Stopped,
-            Expect::Exited(_) => StateName::Exited,
-            Expect::Unknown => StateName::Unknown,
-        }
-    }
 }
 
 impl Expectation {

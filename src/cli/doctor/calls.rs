@@ -1,16 +1,13 @@
 //! System calls that a look makes.
 
-use std::io;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use nix::errno::Errno;
-use nix::sys::stat::fstat;
 
 use super::Finding;
 use crate::observe::Pid;
 use crate::sys::inotify::TtyWatch;
-use crate::sys::unix_diag::UnixDiag;
+use crate::sys::sock_diag::SockDiag;
 use crate::sys::{epoll, pidfd};
 
 /// Tried on a process of our own and its terminal.
@@ -37,7 +34,7 @@ pub(super) fn findings(pid: Pid, tty: Option<&str>) -> Vec<Finding> {
         tried(
             "sock_diag",
             "the peers of unix sockets",
-            unix_peer(),
+            SockDiag::open().and_then(|mut diag| diag.try_unix()),
             "CONFIG_UNIX_DIAG; without it a wait on a unix socket is taken for one on a stranger",
         ),
         tried(
@@ -56,16 +53,6 @@ fn tried(layer: &'static str, what: &str, answer: nix::Result<()>, without: &str
     }
 }
 
-fn unix_peer() -> nix::Result<()> {
-    let (near, _far) = UnixStream::pair().map_err(errno)?;
-    let answer = UnixDiag::open()?.query(fstat(&near)?.st_ino)?;
-    if answer.peer == 0 { Err(Errno::ENOENT) } else { Ok(()) }
-}
-
 fn watch(tty: Option<&str>) -> nix::Result<()> {
     TtyWatch::new()?.add(Path::new(tty.ok_or(Errno::ENOTTY)?)).map(drop)
-}
-
-fn errno(error: io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }

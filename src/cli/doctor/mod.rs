@@ -12,8 +12,8 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
+use super::limits;
 use super::text::Escaped;
-use super::{json, limits};
 use crate::watch::{Monitor, OpenOptions};
 
 /// A probe has taken its place long before.

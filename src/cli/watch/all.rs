@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Select, at};
+use crossbeam_channel::{Receiver, Select, TryRecvError, at};
 
 use super::line;
 use crate::observe::{Live, Pid};
@@ -34,17 +34,35 @@ pub(super) fn tell(
     let mut all = BTreeMap::new();
     loop {
         follow_new(monitor, sight, &mut live, &mut all);
-        let rescan = at(std::time::Instant::now() + RESCAN);
-        while let Some(ready) = next(&all, &rescan, closed) {
-            let Ready::Change(key, change) = ready else { return Ok(()) };
-            let Some(followed) = all.get(&key) else { continue };
-            let Some(change) = change else {
-                all.remove(&key);
-                continue;
+        let rescan = at(Instant::now() + RESCAN);
+        loop {
+            let key = match next(&all, &rescan, closed) {
+                Ready::Of(key) => key,
+                Ready::Rescan => break,
+                Ready::Closed => return Ok(()),
             };
-            let tty = followed.watched.tty();
+            tell_one(&mut all, key, json, sink)?;
+        }
+    }
+}
+
+fn tell_one(
+    all: &mut BTreeMap<Key, Followed>,
+    key: Key,
+    json: bool,
+    sink: &mut dyn Write,
+) -> io::Result<()> {
+    let Some(Followed { watched, changes }) = all.get(&key) else { return Ok(()) };
+    match changes.try_recv() {
+        Ok(change) => {
+            let tty = watched.tty();
             let name = tty.map(|tty| tty.strip_prefix("/dev/").unwrap_or(tty));
-            line(&change, json, tty, name.or(Some("-")), sink)?;
+            line(&change, json, tty, name.or(Some("-")), sink)
+        }
+        Err(TryRecvError::Empty) => Ok(()),
+        Err(TryRecvError::Disconnected) => {
+            all.remove(&key);
+            Ok(())
         }
     }
 }
@@ -68,39 +86,27 @@ fn follow_new(
 }
 
 enum Ready {
-    /// A change of one, or `None`: it has ended.
-    Change(Key, Option<Change>),
+    /// A change of this one, or it has ended.
+    Of(Key),
+    /// It is time to look for new terminals.
+    Rescan,
     /// Nobody reads.
     Closed,
 }
 
-/// The next thing that happens; `None` when it is time to look for new terminals.
-fn next(
-    all: &BTreeMap<Key, Followed>,
-    rescan: &Receiver<std::time::Instant>,
-    closed: &Receiver<()>,
-) -> Option<Ready> {
-    let keys: Vec<&Key> = all.keys().collect();
+/// The next thing that happens.
+fn next(all: &BTreeMap<Key, Followed>, rescan: &Receiver<Instant>, closed: &Receiver<()>) -> Ready {
     let mut select = Select::new_biased();
     select.recv(closed);
     select.recv(rescan);
     for followed in all.values() {
         select.recv(&followed.changes);
     }
-    let operation = select.select();
-    match operation.index() {
-        0 => {
-            let _ = operation.recv(closed);
-            Some(Ready::Closed)
-        }
-        1 => {
-            let _ = operation.recv(rescan);
-            None
-        }
-        index => {
-            let key = *keys.get(index - 2)?;
-            let change = operation.recv(&all.get(key)?.changes).ok();
-            Some(Ready::Change(*key, change))
-        }
+    match select.ready() {
+        0 => Ready::Closed,
+        index => index
+            .checked_sub(2)
+            .and_then(|index| all.keys().nth(index))
+            .map_or(Ready::Rescan, |key| Ready::Of(*key)),
     }
 }

@@ -1,20 +1,24 @@
 //! One look at a job: who belongs to it, what each task does, and the proof that all of it held at
 //! one instant.
 
+mod above;
+mod context;
 mod gather;
 mod outside;
 mod prove;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
+use self::above::Above;
 use crate::observe::blocked::Reading;
 use crate::observe::holders::{self, Table};
 use crate::observe::members::{Counter, Identity, Root, Walk, children_of, counter};
-use crate::observe::objects::{self, Controlling};
+use crate::observe::objects::Controlling;
+use crate::observe::sockets::{Inet, Sockets, Transit};
 use crate::observe::{
-    FileId, Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process,
-    ReadError, Source, Task, TaskFile, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
+    Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process, ReadError,
+    Source, Task, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
 };
 use crate::proc::Status;
 use crate::wait::Children;
@@ -52,8 +56,8 @@ pub struct Outer {
 #[derive(Debug)]
 pub struct Looker {
     scope: Scope,
-    /// The task that was live at the last look, asked first at the next one.
-    hot: Option<TaskId>,
+    /// The task that was live at the last look, as it was then; asked first at the next one.
+    hot: Option<Task>,
     /// The last proved observation with what a second pass over it needs.
     proved: Option<Proved>,
     /// The foreground group at the last look.
@@ -62,8 +66,8 @@ pub struct Looker {
     known: BTreeMap<Pid, Known>,
     /// What the last scan of the machine found.
     outside: outside::Outside,
-    /// Processes below the job's ancestors that are known not to belong to it.
-    strangers: BTreeSet<Pid>,
+    above: Above,
+    sockets: Sockets,
 }
 
 #[derive(Debug)]
@@ -98,6 +102,9 @@ struct Look<'a> {
     observation: Observation,
     /// In the order of `observation.inner`.
     ways: Vec<Way>,
+    /// Processes of the session that hang below an ancestor of its leader; `None` while nobody has
+    /// asked.
+    orphans: Option<Vec<Pid>>,
     moved: bool,
 }
 
@@ -112,7 +119,8 @@ impl Looker {
             front: None,
             known: BTreeMap::new(),
             outside: outside::Outside::default(),
-            strangers: BTreeSet::new(),
+            above: Above::default(),
+            sockets: Sockets::default(),
         }
     }
 
@@ -130,31 +138,38 @@ impl Looker {
         depth: Depth,
         live: &mut dyn FnMut(&Task) -> bool,
     ) -> Observation {
+        self.sockets.ask_anew();
         if let Some(same) = self.unchanged(kernel) {
             return same;
         }
         self.proved = None;
         if depth == Depth::FirstLive
-            && let Some(hot) = self.still_hot(kernel)
+            && let Some(hot) = self.still_hot(kernel, live)
         {
             return hot;
         }
         let at = kernel.now();
         let foreground = foreground_of(&self.scope, kernel, &Observation::default());
         self.front = foreground;
-        let roots = self.roots(kernel);
-        let mut walk = Walk::down(kernel, &roots);
-        walk.mark_members(self.scope.root, foreground);
+        let (Root::Session(root) | Root::Tree(root)) = self.scope.root;
+        let mut walk = Walk::down(kernel, &[root]);
+        let marked = walk.mark_members(self.scope.root, foreground);
         let mut look = Look {
             observation: Observation { at, ..Observation::default() },
             kernel,
             walk,
             ways: Vec::new(),
+            orphans: None,
             moved: false,
             looker: self,
         };
         look.terminal(foreground);
-        if look.members(depth, live) {
+        // Orphans are looked for only where nothing else is live: there are few, and the way to
+        // them leads past every ancestor.
+        if marked && look.members(depth, live) {
+            return look.end_early();
+        }
+        if (look.orphans(foreground) || !marked) && look.members(depth, live) {
             return look.end_early();
         }
         look.context();
@@ -178,6 +193,7 @@ impl Looker {
             kernel,
             walk: proved.walk,
             ways: proved.ways,
+            orphans: None,
             moved: false,
             looker: self,
         };
@@ -190,66 +206,46 @@ impl Looker {
         Some(look.finish(proved.foreground))
     }
 
-    /// The task that was live last, if it still is on a CPU and in the foreground.
-    fn still_hot(&mut self, kernel: &mut dyn Kernel) -> Option<Observation> {
-        let task = self.hot?;
+    /// The task that was live last, if it still is on a CPU, or sleeps as it did, and is in the
+    /// foreground.
+    fn still_hot(
+        &mut self,
+        kernel: &mut dyn Kernel,
+        live: &mut dyn FnMut(&Task) -> bool,
+    ) -> Option<Observation> {
+        let hot = self.hot.take()?;
         if foreground_of(&self.scope, kernel, &Observation::default()) != self.front {
             return None;
         }
-        let read = Identity::read(kernel, task).ok()?;
-        let front = read.tpgid <= 0 || read.pgrp == read.tpgid;
-        if read.state != b'R' || !front {
-            self.hot = None;
+        let read = Identity::read(kernel, hot.id).ok()?;
+        if read.tpgid > 0 && read.pgrp != read.tpgid {
             return None;
         }
+        let now = counter(kernel, hot.id).unwrap_or_default();
+        let sleeps = read.state == b'S' && now.runs.is_some() && now.runs == hot.runs;
+        let task = match hot.state {
+            state @ TaskState::Blocked(_) if sleeps => task_of(hot.id, hot.comm, state, now),
+            _ if read.state == b'R' => task_of(hot.id, read.comm.clone(), TaskState::Runnable, now),
+            _ => return None,
+        };
+        if !live(&task) {
+            return None;
+        }
+        self.hot = Some(task.clone());
         let mut observation = Observation { at: kernel.now(), ..Observation::default() };
-        let now = counter(kernel, task).unwrap_or_default();
-        observation.tasks.push(task_of(task, read.comm.clone(), TaskState::Runnable, now));
-        let process = Process { member: true, ..read.into_process(task.pid) };
-        observation.processes.insert(task.pid, process);
+        let pid = task.id.pid;
+        observation.tasks.push(task);
+        let process = Process { member: true, ..read.into_process(pid) };
+        observation.processes.insert(pid, process);
         Some(observation)
     }
 
-    /// Where the walk begins: the root, and orphans of its session. A process whose parent has
-    /// ended hangs below the nearest reaper above (PR_SET_CHILD_SUBREAPER(2const)), which is an
-    /// ancestor of the root.
-    fn roots(&mut self, kernel: &mut dyn Kernel) -> Vec<Pid> {
-        let (Root::Session(root) | Root::Tree(root)) = self.scope.root;
-        let mut roots = vec![root];
-        let Root::Session(leader) = self.scope.root else { return roots };
-        let mut known = BTreeSet::new();
-        let mut below = leader;
-        for ancestor in ancestors(kernel, leader) {
-            let threads = kernel.threads(ancestor).unwrap_or_default();
-            for child in children_of(kernel, ancestor, &threads).unwrap_or_default() {
-                if child == below || self.strangers.contains(&child) {
-                    known.insert(child);
-                    continue;
-                }
-                match read_stat(kernel, child) {
-                    Some(read) if read.session == leader => roots.push(child),
-                    _ => drop(known.insert(child)),
-                }
-            }
-            below = ancestor;
+    fn orphans(&mut self, kernel: &mut dyn Kernel) -> Vec<Pid> {
+        match self.scope.root {
+            Root::Session(leader) => self.above.orphans(kernel, leader),
+            Root::Tree(_) => Vec::new(),
         }
-        self.strangers = known;
-        roots
     }
-}
-
-/// The processes above `pid`, nearest first.
-fn ancestors(kernel: &mut dyn Kernel, pid: Pid) -> Vec<Pid> {
-    let mut above = Vec::new();
-    let mut here = pid;
-    while let Some(read) = read_stat(kernel, here) {
-        if read.ppid <= 0 || above.contains(&read.ppid) {
-            break;
-        }
-        above.push(read.ppid);
-        here = read.ppid;
-    }
-    above
 }
 
 fn read_stat(kernel: &mut dyn Kernel, pid: Pid) -> Option<Identity> {

@@ -19,6 +19,8 @@ use crate::observe::Instant;
 
 /// The next scan comes after this many times the last one's cost…
 const COST_FACTOR: u32 = 500;
+/// …or this many, once the answer has not depended on it for a while…
+const COST_FACTOR_ANEW: u32 = 100;
 /// …and no sooner than this, doubled each time it finds the same.
 const SOONEST: Duration = Duration::from_millis(200);
 /// However often it found the same, it is made again after this.
@@ -50,6 +52,10 @@ pub(super) struct Outside {
     found: Found,
     next: Instant,
     pause: Duration,
+    /// When it was made, and what it cost.
+    made: (Instant, Duration),
+    /// The answer does not depend on it now.
+    rests: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,12 +67,22 @@ struct Found {
 impl Outside {
     /// Outsiders come and go without the job's doing: is it time to look for them again?
     pub(super) fn is_due(&self, now: Instant) -> bool {
-        !self.wanted.is_nothing() && now >= self.next
+        !self.rests && !self.wanted.is_nothing() && now >= self.next
+    }
+
+    /// Nothing is wanted for the moment. A job that waits for the network falls asleep and runs in
+    /// turn, so what was found is kept, but not for as long as in a job that sleeps on.
+    fn rest(&mut self) {
+        let (at, cost) = self.made;
+        self.rests = true;
+        self.pause = SOONEST;
+        self.next = self.next.min(at + SOONEST.max(cost * COST_FACTOR_ANEW));
     }
 
     fn ask(&mut self, kernel: &mut dyn Kernel, wanted: Wanted, inside: &Walk) -> Found {
         let now = kernel.now();
         let same = self.wanted == wanted;
+        self.rests = false;
         if same && now < self.next {
             return self.found.clone();
         }
@@ -75,7 +91,8 @@ impl Outside {
         let unchanged = same && found == self.found;
         self.pause = if unchanged { self.pause * 2 } else { SOONEST };
         self.pause = self.pause.max(cost * COST_FACTOR).min(LATEST);
-        *self = Outside { wanted, found: found.clone(), next: now + self.pause, pause: self.pause };
+        (self.wanted, self.found) = (wanted, found.clone());
+        (self.next, self.made) = (now + self.pause, (now, cost));
         found
     }
 }
@@ -110,7 +127,7 @@ impl Look<'_> {
     pub(super) fn outside(&mut self, tables: &mut BTreeMap<Pid, Table>) {
         let wanted = self.wanted();
         if wanted.is_nothing() {
-            self.looker.outside = Outside::default();
+            self.looker.outside.rest();
             return;
         }
         let found = self.looker.outside.ask(self.kernel, wanted, &self.walk);
@@ -130,6 +147,10 @@ impl Look<'_> {
         let mut read = false;
         for task in &self.observation.tasks {
             match &task.state {
+                // Nobody outside makes a sleep end sooner.
+                TaskState::Blocked(wait) if wait.sources == [Source::Time] => {
+                    return Wanted::default();
+                }
                 TaskState::Blocked(wait) => {
                     let reads = outer.is_some_and(|outer| wait.reads(outer).is_some());
                     let ends = wait.sources.iter().filter_map(|source| self.far_end(source));

@@ -7,8 +7,8 @@
 //! `syscall` still shows the old call. So whatever passes slept at the instant between the passes.
 
 use super::{
-    Counter, Identity, Instantaneous, Look, Object, Observation, Pid, Process, Proved, Source,
-    TaskId, TaskState, children_of, counter, foreground_of, objects, read_stat,
+    BTreeSet, Counter, Identity, Inet, Instantaneous, Look, Observation, Pid, Process, Proved,
+    TaskId, TaskState, Transit, children_of, counter, foreground_of, read_stat,
 };
 
 impl Look<'_> {
@@ -35,9 +35,9 @@ impl Look<'_> {
     }
 
     /// Bytes of a loopback connection are handed over by a softirq, so both ends can sleep while
-    /// some are under way.
+    /// some are under way. A connection that is not as it was remembered is looked at anew.
     fn in_flight(&mut self) -> bool {
-        let ends: Vec<(Pid, u64, u64)> = self
+        let ends: Vec<(Pid, Inet)> = self
             .observation
             .tasks
             .iter()
@@ -46,19 +46,28 @@ impl Look<'_> {
                 _ => None,
             })
             .flat_map(|(pid, wait)| wait.sources.iter().map(move |source| (pid, source)))
-            .filter_map(|(pid, source)| match source {
-                Source::Object { object: Object::Inet { ino, peer, .. }, .. } if *peer != 0 => {
-                    Some((pid, *ino, *peer))
-                }
-                _ => None,
-            })
+            .filter_map(|(pid, source)| Some((pid, Inet::connected(source)?)))
             .collect();
-        let Some((pid, ..)) = ends.first() else { return false };
-        let rows = objects::inet_rows(self.kernel, *pid);
-        rows.iter().any(|(_, row)| {
-            let ours = ends.iter().any(|(_, ino, peer)| row.ino == *ino || row.ino == *peer);
-            ours && (row.tx_queue > 0 || row.rx_queue > 0)
-        })
+        self.looker.sockets.ask_anew();
+        let mut asked = BTreeSet::new();
+        let mut in_flight = false;
+        for (pid, end) in ends {
+            // One question shows both ends.
+            if asked.contains(&end.peer) || !asked.insert(end.ino) {
+                continue;
+            }
+            match self.looker.sockets.transit(self.kernel, pid, &end) {
+                Transit::Empty => {}
+                Transit::Bytes => in_flight = true,
+                Transit::Changed => {
+                    if let Some(known) = self.looker.known.get_mut(&pid) {
+                        known.counters.clear();
+                    }
+                    self.moved = true;
+                }
+            }
+        }
+        in_flight
     }
 
     /// The second pass.
@@ -89,6 +98,14 @@ impl Look<'_> {
             self.moved = true;
         }
         if foreground_of(&self.looker.scope, self.kernel, &self.observation) != foreground {
+            self.moved = true;
+        }
+        // An orphan that ended after it was listed may have left one of its own. Where nothing has
+        // run since a proof, there cannot be a new one.
+        if !self.moved
+            && let Some(orphans) = &self.orphans
+            && *orphans != self.looker.orphans(self.kernel)
+        {
             self.moved = true;
         }
         self.observation.instant = match (self.moved, counted) {

@@ -1,0 +1,46 @@
+//! What one look takes, by the tasks of the job and by the processes of the machine.
+
+use crate::Effort;
+use crate::crowd::Crowd;
+use crate::report::Report;
+use crate::sleepers::Sleepers;
+
+const METHOD: &str = "the time of a whole look with both passes at a job that sleeps (first: \
+                      everything is read anew; again: nothing has run since), files kept open; for \
+                      the machine's size the ratio of medians in one run";
+/// What may be taken for "does not grow": more than the scatter of two medians, less than any growth.
+const FLAT: f64 = 1.1;
+
+pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()> {
+    report.subject("looks", METHOD);
+    for name in ["crowd-threads", "crowd-processes"] {
+        for tasks in [1, 10, 100, 1000] {
+            let times = effort.of(20_000 / (tasks + 9));
+            let [first, again] = Crowd::start(name, tasks)?.looks(times)?;
+            let label = format!("{name}, {tasks} in all");
+            report.figure(format!("{label}, first"), first.median(), "us", None, times);
+            report.figure(format!("{label}, again"), again.median(), "us", None, times);
+        }
+    }
+    let times = effort.of(2000);
+    let crowd = Crowd::start("crowd-threads", 10)?;
+    let looks = || -> anyhow::Result<[f64; 2]> {
+        crowd.looks(times).map(|both| both.map(|samples| samples.median()))
+    };
+    let ratios = |report: &mut Report, more: Sleepers, label: &str, bound| -> anyhow::Result<()> {
+        // Right after one another: what drifts over a longer time is no growth.
+        let with = looks()?;
+        drop(more);
+        let alone = looks()?;
+        for (kind, with, alone) in [("first", with[0], alone[0]), ("again", with[1], alone[1])] {
+            report.figure(format!("{label}, {kind}"), with / alone, "times", bound, times);
+        }
+        Ok(())
+    };
+    for count in [1000, 5000] {
+        let label = format!("10 tasks beside {count} processes elsewhere, by alone");
+        ratios(report, Sleepers::elsewhere(count)?, &label, Some(FLAT))?;
+    }
+    let label = "10 tasks beside 1000 siblings, by alone";
+    ratios(report, Sleepers::siblings(1000)?, label, None)
+}
