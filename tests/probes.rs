@@ -234,7 +234,10 @@ fn on_a_pipe(monitor: &Monitor, row: &Expectation) -> Result<Stage, Trouble> {
     let mut buffer = [0; 256];
     while !is_ready(&text) {
         match stdout.read(&mut buffer).unwrap() {
-            0 => return Err(Trouble::Wrong("it ended before it was ready".to_owned())),
+            0 => {
+                let end = child.wait().unwrap();
+                return Err(Trouble::Wrong(format!("it was not ready, but ended: {end}")));
+            }
             count => text.extend_from_slice(&buffer[..count]),
         }
     }

@@ -2,12 +2,13 @@
 //! which no machine could be made to hit.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
 use awaitty::observe::{
-    FdStat, Instant, Kernel, Modes, NetTable, Outer, Pid, ReadError, Root, Scope, TaskFile, TaskId,
-    TtyAccess, TtyId, TtyReady, TtyState, UnixSocket,
+    FdStat, FileId, Instant, Kernel, Modes, NetTable, Outer, Pid, ReadError, Root, Scope, TaskFile,
+    TaskId, TcpConnection, TtyAccess, TtyId, TtyReady, TtyState, UnixSocket,
 };
 use awaitty::wait::Arch;
 use nix::libc::{S_IFCHR, S_IFIFO};
@@ -241,6 +242,19 @@ impl Kernel for FakeKernel {
 
     fn net_table(&mut self, _: Pid, _: NetTable) -> Result<String, ReadError> {
         Ok(String::new())
+    }
+
+    fn net_namespace(&mut self, _: Pid) -> Result<FileId, ReadError> {
+        Err(ReadError::Unsupported)
+    }
+
+    fn tcp_connection(
+        &mut self,
+        _: Pid,
+        _: SocketAddr,
+        _: SocketAddr,
+    ) -> Result<TcpConnection, ReadError> {
+        Err(ReadError::Unsupported)
     }
 
     fn unix_socket(&mut self, _: Pid, _: u64) -> Result<UnixSocket, ReadError> {

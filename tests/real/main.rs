@@ -1,8 +1,8 @@
 //! Real programs: each is brought to some points, and what is said of it there must be what the
 //! table says, come to that by itself, and hold.
 //!
-//! `AWAITTY_ONLY=name` selects a situation (as `cargo test --test real -- name` selects those with
-//! `name` in their names), `AWAITTY_REPEAT=20` plays each so often, `AWAITTY_LOAD=2` keeps that many
+//! `AWAITTY_ONLY=name` selects a situation (`cargo test --test real -- name` selects all with
+//! `name` in theirs), `AWAITTY_REPEAT=20` plays each so often, `AWAITTY_LOAD=2` keeps that many
 //! processes busy beside them. A situation whose programs are missing, or that needs root, is a
 //! skip, told at the end; with `CI=true` it is an error.
 #![allow(clippy::unwrap_used, clippy::expect_used)]

@@ -124,7 +124,8 @@ struct Stage {
     typed_at: usize,
     /// Something was typed, and nothing seen since.
     typed: bool,
-    /// The last change, and the expectation before the last typing.
+    /// Every change in short, the last one, and the expectation before the last typing.
+    said: Vec<String>,
     last: Option<Change>,
     before: Option<See>,
     password: String,
@@ -149,6 +150,7 @@ pub(crate) fn play(monitor: &Monitor, situation: &Situation) -> Result<(), Strin
         text: Vec::new(),
         typed_at: 0,
         typed: false,
+        said: Vec::new(),
         last: None,
         before: None,
         password: owner.map(|owner| owner.password).unwrap_or_default(),
@@ -194,9 +196,14 @@ impl Stage {
         match step {
             Step::See(see) => {
                 self.comes(see)?;
-                self.holds(see)?;
-                (self.before, self.typed) = (Some(*see), false);
-                self.moves_on(monitor, see)
+                self.typed = false;
+                if matches!(see.state, Expect::Running { .. }) {
+                    // It may have been on its way there, and have been running then too.
+                    self.moves_on(monitor, see)?;
+                    self.comes(see)?;
+                }
+                self.before = Some(*see);
+                self.holds(see)
             }
             Step::Type(text) => {
                 self.drained = true;
@@ -206,7 +213,7 @@ impl Stage {
                 let text = text.replace("{password}", &self.password);
                 // What was told before is not told of what is typed now.
                 while let Ok(change) = self.changes.try_recv() {
-                    self.last = Some(change);
+                    self.note(change);
                 }
                 self.watched.write(text.as_bytes()).map_err(|error| error.to_string())
             }
@@ -235,6 +242,16 @@ impl Stage {
         self.text.extend_from_slice(piece);
     }
 
+    fn note(&mut self, change: Change) {
+        let how = if change.verdict.exact { "" } else { "?" };
+        self.said.push(format!(
+            "{:.3} {:?}{how}",
+            change.t.as_secs_f64(),
+            change.verdict.state.name()
+        ));
+        self.last = Some(change);
+    }
+
     /// The next change; `None` when there is none until `end`.
     fn next(&mut self, end: Instant) -> Result<Option<Change>, String> {
         let mut source = self.source();
@@ -246,7 +263,7 @@ impl Stage {
                 },
                 recv(self.changes) -> change => match change {
                     Ok(change) => {
-                        self.last = Some(change.clone());
+                        self.note(change.clone());
                         return Ok(Some(change));
                     }
                     Err(_) if Instant::now() < end => return Err("the watch has ended".to_owned()),
@@ -295,7 +312,6 @@ impl Stage {
 
     /// What a running job waits on changes all the time and is no news, so other watches ask.
     fn moves_on(&mut self, monitor: &Monitor, see: &See) -> Result<(), String> {
-        let (Expect::Running { .. }, true) = (see.state, see.exact) else { return Ok(()) };
         let end = Instant::now() + DEADLINE;
         let target = Target::Pid(self.watched.pid());
         while Instant::now() < end {
@@ -335,6 +351,8 @@ impl Stage {
         self.take_output();
         let from = self.text.len().saturating_sub(400);
         let mut told = format!("step {number}, {step}: {why}");
+        let from_change = self.said.len().saturating_sub(TOLD);
+        let _ = write!(told, "\n  changes: {}", self.said[from_change..].join(", "));
         if let Some(last) = &self.last {
             let _ = write!(told, "\n  said:    {}", line(&last.verdict));
         }
@@ -350,11 +368,16 @@ fn line(verdict: &Verdict) -> String {
     serde_json::to_string(&Line::new(0, 0.0, None, verdict)).unwrap_or_default()
 }
 
+/// Changes, and threads of a process, that are told of when something is wrong.
+const TOLD: usize = 8;
+
 /// A process as the kernel shows it: its threads' states and system calls.
 fn truth(pid: i32) -> String {
     let read = |path: String| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let mut told = format!("{pid} {}:", read(format!("/proc/{pid}/comm")));
-    for task in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+    for task in
+        std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().take(TOLD)
+    {
         let of = |file: &str| read(task.path().join(file).display().to_string());
         let stat = of("stat");
         let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);

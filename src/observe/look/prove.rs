@@ -6,9 +6,11 @@
 //! counter; one that was woken and has not run yet is TASK_WAKING, which `stat` shows as `R` while
 //! `syscall` still shows the old call. So whatever passes slept at the instant between the passes.
 
+use std::collections::BTreeSet;
+
 use super::{
-    BTreeSet, Counter, Identity, Inet, Instantaneous, Look, Observation, Pid, Process, Proved,
-    TaskId, TaskState, Transit, children_of, counter, foreground_of, read_stat,
+    Counter, Identity, Inet, Instantaneous, Look, Observation, Pid, Process, Proved, TaskId,
+    TaskState, Transit, children_of, counter, foreground_of, read_stat,
 };
 
 impl Look<'_> {

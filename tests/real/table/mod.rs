@@ -2,6 +2,7 @@
 
 mod privilege;
 mod questions;
+mod reads;
 mod repls;
 mod screens;
 mod shells;
@@ -14,6 +15,7 @@ use crate::situation::Situation;
 pub(crate) fn all() -> impl Iterator<Item = &'static Situation> {
     [
         shells::TABLE,
+        reads::TABLE,
         questions::TABLE,
         repls::TABLE,
         screens::TABLE,

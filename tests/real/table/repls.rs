@@ -31,6 +31,11 @@ threading.Thread(target=sys.stdin.readline, daemon=True).start()
 while True: pass
 ";
 
+const QUESTION: &str = "
+const { stdin: input, stdout: output } = process;
+require('readline').createInterface({ input, output }).question('Name? ', () => process.exit(3));
+";
+
 pub(super) const TABLE: &[Situation] = &[
     situation(
         "python",
@@ -113,11 +118,7 @@ pub(super) const TABLE: &[Situation] = &[
     ),
     situation(
         "node-question",
-        &[
-            "node",
-            "-e",
-            "require('readline').createInterface({input: process.stdin, output: process.stdout}).question('Name? ', () => process.exit(3))",
-        ],
+        &["node", "-e", QUESTION],
         &[key().prompt("Name? ").reader("node").step(), types("x\n"), exited(3)],
     ),
     situation(
