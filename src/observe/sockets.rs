@@ -29,7 +29,7 @@ pub(super) struct Inet {
     listening: bool,
 }
 
-/// What is on its way between the ends of a connection.
+/// What is on its way to one end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transit {
     Empty,
@@ -75,7 +75,7 @@ impl Sockets {
         self.found(kernel, pid, ino).map_or(Object::Socket { ino }, Object::from)
     }
 
-    /// The bytes between the ends of a connection at this moment.
+    /// The bytes on their way to the near end of a connection at this moment.
     pub(super) fn transit(&mut self, kernel: &mut dyn Kernel, pid: Pid, near: &Inet) -> Transit {
         if self.confirmed.get(&near.ino) == Some(near)
             && let Some(Ok(transit)) = self.ask(kernel, pid, near)
@@ -91,7 +91,7 @@ impl Sockets {
         let Ok(rows) = self.rows(kernel, pid, near.protocol) else { return Transit::Changed };
         let row = |ino: u64| rows.iter().find(|row| row.ino == ino);
         match (row(near.ino), row(near.peer)) {
-            (Some(near), Some(far)) if is_pair(near, far) => transit([near, far].map(queues)),
+            (Some(near), Some(far)) if is_pair(near, far) => transit(near.rx_queue, far.tx_queue),
             _ => Transit::Changed,
         }
     }
@@ -161,10 +161,12 @@ impl Sockets {
 }
 
 impl Inet {
-    /// The socket that a wait is on, if it is one with an end elsewhere.
-    pub(super) fn connected(source: &Source) -> Option<Inet> {
-        let Source::Object { object, .. } = source else { return None };
+    /// The socket that a wait reads from, if it is one with an end elsewhere. Who waits to write may
+    /// have bytes before it for ever: those that nobody reads.
+    pub(super) fn read_from(source: &Source) -> Option<Inet> {
+        let Source::Object { object, interest, .. } = source else { return None };
         match *object {
+            _ if !interest.read => None,
             Object::Inet { ino, protocol, local, remote, listening: false, peer } => {
                 Some(Inet { ino, peer, protocol, local, remote, listening: false })
             }
@@ -202,7 +204,7 @@ impl Inet {
             Err(ReadError::Gone) if self.peer != 0 => Ok(Transit::Changed),
             // Not on this machine, or nobody has it yet: what it sends comes from outside.
             Ok(_) | Err(ReadError::Gone) if self.peer == 0 => Ok(Transit::Empty),
-            Ok(far) => Ok(transit([near, far].map(|end| (end.rx_queue, end.tx_queue)))),
+            Ok(far) => Ok(transit(near.rx_queue, far.tx_queue)),
             Err(error) => Err(error),
         }
     }
@@ -215,12 +217,9 @@ impl From<Inet> for Object {
     }
 }
 
-fn queues(row: &Row) -> (u32, u32) {
-    (row.rx_queue, row.tx_queue)
-}
-
-fn transit(ends: [(u32, u32); 2]) -> Transit {
-    if ends == [(0, 0); 2] { Transit::Empty } else { Transit::Bytes }
+/// What is on its way to a reader: what it has not read, and what the far end has sent.
+fn transit(received: u32, sent: u32) -> Transit {
+    if (received, sent) == (0, 0) { Transit::Empty } else { Transit::Bytes }
 }
 
 /// Are these the two ends of one connection? Their addresses compare equal even where one end is an

@@ -126,9 +126,9 @@ fn running(open: &Open<'_>, on: WaitingOn, confidence: f64, evidence: Evidence) 
 }
 
 fn input(open: &Open<'_>, kind: Kind, confidence: f64, evidence: Evidence) -> Verdict {
-    let prompt = open.output.map(|output| output.line.clone());
+    let prompt = open.output.filter(|_| kind != Kind::Screen).map(|output| output.line.clone());
     let input =
-        Input { kind, prompt, exclusive: false, timeout: None, reader: None, writers: Vec::new() };
+        Input { kind, prompt, exclusive: true, timeout: None, reader: None, writers: Vec::new() };
     let state = match kind {
         Kind::Command => State::Prompt(input),
         _ => State::Input(input),

@@ -162,11 +162,12 @@ impl Judge {
             self.reader_seen = None;
             return verdict;
         };
-        if running.accepts_input {
-            self.reader_seen = Some(observation.at);
-        } else if observation.whole {
+        // A look that ended early does not know the relays either: what reads the terminal there may
+        // only pass it on.
+        if observation.whole {
             let lately = |seen: &Instant| observation.at.saturating_sub(*seen) < READER_SEEN;
-            self.reader_seen = self.reader_seen.filter(lately);
+            let now = running.accepts_input.then_some(observation.at);
+            self.reader_seen = now.or(self.reader_seen.filter(lately));
         }
         running.accepts_input = self.reader_seen.is_some();
         verdict

@@ -225,6 +225,11 @@ impl Job {
             }
         };
         let judgement = self.judged(&mut observation, now);
+        if let Some(exited) = self.ended() {
+            // A leader that has just ended is no news but that.
+            self.publish_end(exited, now);
+            return;
+        }
         let posture = posture(&judgement);
         let news = judgement.news;
         if news {

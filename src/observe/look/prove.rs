@@ -48,14 +48,13 @@ impl Look<'_> {
                 _ => None,
             })
             .flat_map(|(pid, wait)| wait.sources.iter().map(move |source| (pid, source)))
-            .filter_map(|(pid, source)| Some((pid, Inet::connected(source)?)))
+            .filter_map(|(pid, source)| Some((pid, Inet::read_from(source)?)))
             .collect();
         self.looker.sockets.ask_anew();
         let mut asked = BTreeSet::new();
         let mut in_flight = false;
         for (pid, end) in ends {
-            // One question shows both ends.
-            if asked.contains(&end.peer) || !asked.insert(end.ino) {
+            if !asked.insert(end.ino) {
                 continue;
             }
             match self.looker.sockets.transit(self.kernel, pid, &end) {

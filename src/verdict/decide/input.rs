@@ -43,7 +43,7 @@ impl<'a> Case<'a> {
         let task = &observation.tasks[at];
         let TaskState::Blocked(wait) = &task.state else { return };
         let Some(process) = observation.processes.get(&task.id.pid) else { return };
-        let inner = self.relayed(task, wait);
+        let inner = self.relayed(task);
         if inner.is_empty() {
             if let Some(fd) = wait.reads(terminal.id) {
                 found.push(Receiver { task, process, wait, fd, terminal });
@@ -61,19 +61,22 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The inner terminals that a task relays to: its process holds their masters, it waits on
-    /// one, and a job sits there.
-    fn relayed(&self, task: &Task, wait: &Wait) -> Vec<&'a Terminal> {
+    /// The inner terminals that a task relays to: its process waits on their masters too, in this
+    /// wait or in another thread. To hold a master is not enough: children inherit it.
+    fn relayed(&self, task: &Task) -> Vec<&'a Terminal> {
         let observation = self.observation();
-        let holds = |terminal: &&Terminal| {
-            let holders = observation.holders.get(&ObjectId::Master(terminal.id));
-            let direct = wait.sources.iter().any(|source| {
+        let waits_on = |wait: &Wait, terminal: &Terminal| {
+            wait.sources.iter().any(|source| {
                 matches!(source, Source::Object { object: Object::Master(id), .. }
                     if id.same(terminal.id))
-            });
-            direct || holders.is_some_and(|all| all.iter().any(|holder| holder.pid == task.id.pid))
+            })
         };
-        observation.inner.iter().filter(holds).collect()
+        let relays = |terminal: &&Terminal| {
+            observation.tasks.iter().filter(|other| other.id.pid == task.id.pid).any(|other| {
+                matches!(&other.state, TaskState::Blocked(wait) if waits_on(wait, terminal))
+            })
+        };
+        observation.inner.iter().filter(relays).collect()
     }
 
     pub(super) fn input(
@@ -106,7 +109,8 @@ impl<'a> Case<'a> {
         }
         let input = Input {
             kind,
-            prompt: self.output.map(|output| output.line.clone()),
+            // Where the cursor stands on a full screen is no question.
+            prompt: self.output.filter(|_| kind != Kind::Screen).map(|output| output.line.clone()),
             exclusive: alone,
             timeout: receiver.wait.timeout.duration().map(seconds),
             reader: Some(self.reader(receiver.task, receiver.wait, receiver.fd, receiver.terminal)),
