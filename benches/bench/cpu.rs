@@ -61,26 +61,20 @@ fn shares(command: Command, windows: usize) -> anyhow::Result<Sorted> {
     Ok(Sorted::new(shares))
 }
 
-/// The youngest watcher of this process; an older one may still be about to end. Its name comes a
-/// moment after it.
+/// The youngest watcher of this process; an older one may still be about to end. It has its name by
+/// the time of its first verdict.
 pub(crate) struct Thread(PathBuf);
 
 impl Thread {
     pub(crate) fn find() -> anyhow::Result<Thread> {
         let name = |path: &Path| std::fs::read_to_string(path.join("comm")).unwrap_or_default();
-        let deadline = Instant::now() + DEADLINE;
-        while Instant::now() < deadline {
-            let entries = std::fs::read_dir("/proc/self/task")?;
-            let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-            let youngest = paths
-                .collect::<Result<Vec<_>, _>>()?
-                .into_iter()
-                .max_by_key(|path| number_of(path));
-            if let Some(path) = youngest.filter(|path| name(path) == "awaitty-watch\n") {
-                return Ok(Thread(path.join("schedstat")));
-            }
-        }
-        anyhow::bail!("no thread is called awaitty-watch")
+        let entries = std::fs::read_dir("/proc/self/task")?;
+        let tasks: Vec<_> =
+            entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+        let watchers = tasks.into_iter().filter(|path| name(path) == "awaitty-watch\n");
+        let youngest = watchers.max_by_key(|path| number_of(path));
+        let path = youngest.context("no thread is called awaitty-watch")?;
+        Ok(Thread(path.join("schedstat")))
     }
 
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {

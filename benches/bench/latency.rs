@@ -51,7 +51,6 @@ fn on_terminals(
     read: Duration,
 ) -> anyhow::Result<(Sorted, f64)> {
     let monitor = Monitor::start()?;
-    let watcher = Thread::find()?;
     let mut samples = Vec::new();
     std::thread::scope(|scope| {
         let runs: Vec<_> = (0..terminals)
@@ -63,7 +62,7 @@ fn on_terminals(
         }
         anyhow::Ok(())
     })?;
-    let cpu = watcher.cpu()?.as_secs_f64() * 1e3 / samples.len() as f64;
+    let cpu = Thread::find()?.cpu()?.as_secs_f64() * 1e3 / samples.len() as f64;
     Ok((Sorted::new(samples), cpu))
 }
 

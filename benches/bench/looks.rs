@@ -13,6 +13,7 @@ const FLAT: f64 = 1.1;
 
 pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()> {
     report.subject("looks", METHOD);
+    beside_others(report, effort)?;
     for name in ["crowd-threads", "crowd-processes"] {
         for tasks in [1, 10, 100, 1000] {
             let times = effort.of(20_000 / (tasks + 9));
@@ -22,25 +23,30 @@ pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()>
             report.figure(format!("{label}, again"), again.median(), "us", None, times);
         }
     }
+    Ok(())
+}
+
+fn beside_others(report: &mut Report, effort: Effort) -> anyhow::Result<()> {
     let times = effort.of(2000);
     let crowd = Crowd::start("crowd-threads", 10)?;
     let looks = || -> anyhow::Result<[f64; 2]> {
         crowd.looks(times).map(|both| both.map(|samples| samples.median()))
     };
-    let ratios = |report: &mut Report, more: Sleepers, label: &str, bound| -> anyhow::Result<()> {
-        // Right after one another: what drifts over a longer time is no growth.
+    // Alone comes first, and nobody ends in between: thousands of processes take a while to.
+    let alone = looks()?;
+    let mut ratios = |label: &str, bound| -> anyhow::Result<()> {
         let with = looks()?;
-        drop(more);
-        let alone = looks()?;
         for (kind, with, alone) in [("first", with[0], alone[0]), ("again", with[1], alone[1])] {
             report.figure(format!("{label}, {kind}"), with / alone, "times", bound, times);
         }
         Ok(())
     };
-    for count in [1000, 5000] {
-        let label = format!("10 tasks beside {count} processes elsewhere, by alone");
-        ratios(report, Sleepers::elsewhere(count)?, &label, Some(FLAT))?;
+    let mut sleepers = Vec::new();
+    for (count, more) in [(1000, 1000), (5000, 4000)] {
+        sleepers.push(Sleepers::elsewhere(more)?);
+        ratios(&format!("10 tasks beside {count} processes elsewhere, by alone"), Some(FLAT))?;
     }
-    let label = "10 tasks beside 1000 siblings, by alone";
-    ratios(report, Sleepers::siblings(1000)?, label, None)
+    // A new watch reads each sibling of its job once, to see that it is none of the session's.
+    let _siblings = Sleepers::siblings(1000)?;
+    ratios("10 tasks beside 5000 elsewhere and 1000 siblings, by alone", None)
 }

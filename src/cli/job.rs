@@ -17,12 +17,24 @@ const GRACE: Duration = Duration::from_millis(300);
 /// A killed process is gone within microseconds, unless a driver holds it.
 const DEATH: u16 = 1000;
 
-/// A command that runs. Dropping it ends it, but does not wait for that: call [`Job::end`].
+/// A command that runs. Dropping it kills it; [`Job::end`] lets it clean up before.
 #[derive(Debug)]
 pub struct Job {
     /// The watch on it.
     pub watched: Watched,
-    monitor: Monitor,
+    monitor: Keeper,
+}
+
+/// Keeps this process, even one that panics, from being gone before the thread that ends the command.
+#[derive(Debug)]
+struct Keeper(Option<Monitor>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(monitor) = self.0.take() {
+            monitor.shutdown();
+        }
+    }
 }
 
 impl Job {
@@ -36,11 +48,10 @@ impl Job {
         command.args(args);
         let monitor = Monitor::start()?;
         let watched = monitor.open(command, options)?;
-        Ok(Job { watched, monitor })
+        Ok(Job { watched, monitor: Keeper(Some(monitor)) })
     }
 
-    /// Ends whatever still runs on the terminal, and returns when it has ended: this process must not
-    /// be gone before the thread that does it.
+    /// Ends whatever still runs on the terminal, and returns when it has ended.
     pub fn end(self) {
         let Job { watched, monitor } = self;
         let pid = watched.pid();
@@ -49,7 +60,7 @@ impl Job {
             wait_for_end(&watched, Instant::now() + GRACE);
         }
         drop(watched);
-        monitor.shutdown();
+        drop(monitor);
         if let Ok(end) = end {
             let _ = poll(&mut [PollFd::new(end.as_fd(), PollFlags::POLLIN)], DEATH);
         }
@@ -61,7 +72,7 @@ impl Job {
     pub fn leave(self) {
         // A monitor that is gone has ended the job.
         let _ = self.watched.leave();
-        self.monitor.shutdown();
+        drop(self.monitor);
     }
 }
 

@@ -12,11 +12,14 @@ use super::text::{Escaped, Text};
 use super::{exit, sight};
 use crate::observe::{Live, Pid};
 use crate::proc::Stat;
-use crate::verdict::{Line, Party, Verdict};
+use crate::verdict::{Line, Party, Running, State, Verdict, WaitingOn};
 use crate::watch::{Monitor, Session, Sight, Target, Watched, sessions};
 
 /// Looks that are torn, and those that need a second one to tell a habit, settle within this time.
 const SETTLING: Duration = Duration::from_millis(250);
+/// A reader beside a timer waits for input if the timer is only a habit, and a habit of four times a
+/// second takes this long to show.
+const HABIT: Duration = Duration::from_secs(1);
 
 /// Lists the terminals of this machine: what runs on each, and what it waits for.
 ///
@@ -89,16 +92,31 @@ fn rows(monitor: &Monitor, sight: &Sight) -> Vec<Row> {
             Some((session, watched))
         })
         .collect();
-    let deadline = Instant::now() + SETTLING;
+    let began = Instant::now();
     watched
         .iter()
         .filter_map(|(session, watched)| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            // A busy one never settles: it is told as it was last seen.
-            let settled = watched.wait_until(Verdict::is_settled, left).ok();
-            row(session, watched, settled.or_else(|| watched.verdict())?)
+            let verdict = settled(watched, began)?;
+            // One that has ended meanwhile is no terminal of this machine any more.
+            if verdict.has_exited() { None } else { row(session, watched, verdict) }
         })
         .collect()
+}
+
+/// A busy one never settles: it is told as it was last seen.
+fn settled(watched: &Watched, began: Instant) -> Option<Verdict> {
+    let within = |length: Duration| {
+        watched.wait_until(Verdict::is_settled, length.saturating_sub(began.elapsed())).ok()
+    };
+    let open = |verdict: &Verdict| {
+        matches!(
+            verdict.state,
+            State::Running(Running { waiting_on: WaitingOn::Timer, accepts_input: true, .. })
+        )
+    };
+    within(SETTLING)
+        .or_else(|| watched.verdict().filter(open).and_then(|_| within(HABIT)))
+        .or_else(|| watched.verdict())
 }
 
 fn row(session: &Session, watched: &Watched, verdict: Verdict) -> Option<Row> {
@@ -204,7 +222,7 @@ fn ago(time: Option<Duration>) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used)]
     use super::*;
-    use crate::verdict::{By, Exited, State};
+    use crate::verdict::{By, Exited};
 
     #[test]
     fn a_table_has_straight_columns() {

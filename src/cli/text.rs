@@ -59,7 +59,9 @@ fn waits(f: &mut Formatter<'_>, input: &Input) -> fmt::Result {
 }
 
 fn details(f: &mut Formatter<'_>, input: &Input) -> fmt::Result {
-    if let Some(prompt) = input.prompt.as_deref().filter(|prompt| !prompt.is_empty()) {
+    // What stands before the cursor of a full-screen program is no prompt.
+    let prompt = input.prompt.as_deref().filter(|_| input.kind != Kind::Screen);
+    if let Some(prompt) = prompt.filter(|prompt| !prompt.is_empty()) {
         write!(f, ": {QUOTED}\"{}\"{QUOTED:#}", Escaped(prompt))?;
     }
     if let Some(Reader { pid, comm, call, fd, tty, .. }) = &input.reader {

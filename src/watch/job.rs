@@ -77,13 +77,15 @@ pub(super) struct Job {
 pub(super) enum Pumped {
     Nothing,
     Output,
+    /// Output with a query in it, which was answered: there is input now.
+    Answered,
 }
 
 impl Own {
     /// Reads what there is, as far as whoever takes the output has room.
     pub(super) fn pump(&mut self, now: Instant) -> Pumped {
         let mut buffer = [0; READ];
-        let mut total = 0;
+        let (mut total, mut answered) = (0, false);
         while total < TURN && self.deliver_held() {
             match self.pty.read(&mut buffer) {
                 Ok(0) => {
@@ -94,6 +96,7 @@ impl Own {
                     total += count;
                     let replies = self.screen.feed(&buffer[..count], now);
                     if self.answers {
+                        answered |= !replies.is_empty();
                         self.input.extend(replies);
                     }
                     if self.output.is_some() {
@@ -106,7 +109,11 @@ impl Own {
         }
         self.deliver_held();
         self.flush();
-        if total > 0 { Pumped::Output } else { Pumped::Nothing }
+        match total {
+            _ if answered => Pumped::Answered,
+            0 => Pumped::Nothing,
+            _ => Pumped::Output,
+        }
     }
 
     /// Hands the held chunk on; false while there is no room for it.
@@ -234,8 +241,13 @@ impl Job {
         if let Origin::Own(own) = &mut self.origin {
             // Everything sleeps, so what is still in the terminal is all that there will be: the
             // prompt must be read before it is told.
-            own.pump(now);
+            let answered = own.pump(now) == Pumped::Answered;
             undrained = own.undrained();
+            if let Some(terminal) = observation.terminal.as_mut().filter(|_| answered) {
+                // The program waited for us, and does no more.
+                terminal.readable = Some(true);
+                self.schedule.event(now);
+            }
             if let Some(terminal) = &mut observation.terminal
                 && terminal.undrained == Some(true)
                 && own.held.is_none()

@@ -234,7 +234,7 @@ impl Loop {
             if let Some(Job { origin: Origin::Own(own), schedule, .. }) = self.jobs.get_mut(&number)
             {
                 let now = clock::monotonic();
-                if own.pump(now) == Pumped::Output {
+                if own.pump(now) != Pumped::Nothing {
                     schedule.event(now);
                 }
             }
@@ -281,7 +281,7 @@ impl Loop {
                 Origin::Foreign { end, .. } => Some(self.epoll.delete(end)),
             };
         } else if let Origin::Own(own) = &mut job.origin
-            && own.pump(now) == Pumped::Output
+            && own.pump(now) != Pumped::Nothing
         {
             job.schedule.event(now);
         }
