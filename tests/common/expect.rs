@@ -1,7 +1,7 @@
 //! A state with what a test compares of it.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use awaitty::verdict::{IdleReason, Kind, State, StateName, StopReason, WaitingOn};
+use awaitty::verdict::{IdleReason, Kind, State, StopReason, WaitingOn};
 
 /// What must be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,19 +30,6 @@ pub(crate) enum Expect {
 }
 
 impl Expect {
-    /// The bare name.
-    pub(crate) fn name(self) -> StateName {
-        match self {
-            Expect::Prompt => StateName::Prompt,
-            Expect::Input(_) => StateName::Input,
-            Expect::Running { .. } => StateName::Running,
-            Expect::Idle(_) => StateName::Idle,
-            Expect::Stopped(_) => StateName::Stopped,
-            Expect::Exited(_) | Expect::Killed(_) => StateName::Exited,
-            Expect::Unknown => StateName::Unknown,
-        }
-    }
-
     /// Is it this that was said?
     pub(crate) fn fits(self, state: &State) -> bool {
         match (self, state) {
