@@ -47,6 +47,8 @@ struct Past {
     since: Instant,
     /// When the counter was seen moved.
     returns: VecDeque<Return>,
+    /// It once was seen to return for nothing, again and again, while nobody else ran.
+    tick: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -126,10 +128,15 @@ impl History {
                         runs: task.runs,
                         since: observation.at,
                         returns: VecDeque::from([seen]),
+                        tick: false,
                     };
                     self.tasks.insert(task.id, past);
                 }
             }
+        }
+        let stirred = self.stirred;
+        for past in self.tasks.values_mut() {
+            past.tick |= past.undisturbed(stirred).is_some_and(|duty| duty < TICK_DUTY);
         }
         if observation.instant != crate::observe::Instantaneous::NotTried {
             let ids: std::collections::BTreeSet<TaskId> =
@@ -153,13 +160,15 @@ impl History {
         let TaskState::Blocked(wait) = &task.state else { return TimerRole::Moves };
         let past = self.tasks.get(&task.id);
         let longest = past.and_then(|past| past.length);
-        let duty = past.and_then(|past| self.duty(past));
+        let duty = past.and_then(|past| past.undisturbed(self.stirred));
         let tick = if reads_terminal(observation, wait) {
             match wait.timeout.duration() {
                 Some(length) if length >= LONG_KEY_WAIT => duty.is_none_or(|d| d < REDRAW_DUTY),
                 _ => duty.is_some_and(|duty| duty < READER_DUTY),
             }
         } else {
+            // A tick that is known stays one when others have had work, unless it shared in that.
+            let duty = duty.or(past.filter(|past| past.tick).and_then(Past::latest));
             duty.is_some_and(|duty| duty < TICK_DUTY)
         };
         match tick {
@@ -170,30 +179,41 @@ impl History {
             false => TimerRole::Moves,
         }
     }
+}
 
-    /// The share of the time between its returns that a task computed; `None` before a habit shows,
-    /// or when it was woken more often than its timer explains.
-    fn duty(&self, past: &Past) -> Option<f64> {
-        let habit: Vec<&Return> =
-            past.returns.iter().filter(|seen| seen.at >= self.stirred).collect();
-        let [first, .., last] = habit[..] else { return None };
-        if habit.len() <= HABIT {
+impl Past {
+    /// The share of the time between its returns since `stirred` that a task computed; `None` before
+    /// a habit shows.
+    fn undisturbed(&self, stirred: Instant) -> Option<f64> {
+        let habit: Vec<Return> =
+            self.returns.iter().filter(|seen| seen.at >= stirred).copied().collect();
+        if habit.len() > HABIT { duty(&habit) } else { None }
+    }
+
+    /// The same of its latest return alone.
+    fn latest(&self) -> Option<f64> {
+        let from = self.returns.len().checked_sub(2)?;
+        duty(&self.returns.iter().skip(from).copied().collect::<Vec<_>>())
+    }
+}
+
+/// The share of the time between returns that a task computed; `None` when it was woken more often
+/// than its timer explains.
+fn duty(habit: &[Return]) -> Option<f64> {
+    let [first, .., last] = habit else { return None };
+    let elapsed = last.at.saturating_sub(first.at).as_secs_f64();
+    let computed = last.cpu.saturating_sub(first.cpu).as_secs_f64();
+    // Of a point in time half of the whole is left on average, so this allows twice as many.
+    let lengths: Duration = habit.iter().map(|seen| seen.length).sum();
+    if !lengths.is_zero() {
+        let average = lengths.as_secs_f64() / habit.len() as f64;
+        let explained = 1.5 * elapsed / average + SLACK;
+        let runs = u32::try_from(last.runs.saturating_sub(first.runs)).unwrap_or(u32::MAX);
+        if f64::from(runs) > explained {
             return None;
         }
-        let elapsed = last.at.saturating_sub(first.at).as_secs_f64();
-        let computed = last.cpu.saturating_sub(first.cpu).as_secs_f64();
-        // Of a point in time half of the whole is left on average, so this allows twice as many.
-        let lengths: Duration = habit.iter().map(|seen| seen.length).sum();
-        if !lengths.is_zero() {
-            let average = lengths.as_secs_f64() / habit.len() as f64;
-            let explained = 1.5 * elapsed / average + SLACK;
-            let runs = u32::try_from(last.runs.saturating_sub(first.runs)).unwrap_or(u32::MAX);
-            if f64::from(runs) > explained {
-                return None;
-            }
-        }
-        (elapsed > 0.0).then(|| computed / elapsed)
     }
+    (elapsed > 0.0).then(|| computed / elapsed)
 }
 
 /// Does the wait end by input on any terminal of the job?

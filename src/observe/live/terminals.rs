@@ -14,15 +14,21 @@ use crate::observe::{Modes, Pid, TtyAccess, TtyId, TtyReady, TtyState};
 use crate::sys::{fd, pidfd, stat, tty};
 
 pub(super) fn state(access: TtyAccess) -> nix::Result<TtyState> {
-    let terminal = match access {
-        TtyAccess::Master(master) => fd::duplicate(master)?,
-        TtyAccess::Process { pid, fd, id } => open_anew(pid, fd, id)?,
-    };
-    Ok(TtyState {
-        modes: Some(modes(&tty::modes(&terminal)?)),
-        foreground: group(tty::foreground(&terminal)),
-        session: group(tty::session(&terminal)),
-    })
+    match access {
+        TtyAccess::Master(master) => {
+            let master = fd::duplicate(master)?;
+            Ok(TtyState {
+                modes: Some(modes(&tty::modes(&master)?)),
+                foreground: group(tty::foreground(&master)),
+                session: group(tty::session(&master)),
+            })
+        }
+        // A slave tells its groups to its own session only.
+        TtyAccess::Process { pid, fd, id } => {
+            let modes = modes(&tty::modes(open_anew(pid, fd, id)?)?);
+            Ok(TtyState { modes: Some(modes), ..TtyState::default() })
+        }
+    }
 }
 
 pub(super) fn ready(access: TtyAccess) -> nix::Result<TtyReady> {
