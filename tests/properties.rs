@@ -260,7 +260,7 @@ proptest! {
 
 #[test]
 fn a_wait_for_nothing_at_all_is_inert() {
-    let wait = Wait { call: "poll", sources: Vec::new(), timeout: Timeout::Never };
+    let wait = Wait { call: "poll", sources: Vec::new(), timeout: Timeout::Never, stack: 0 };
     let task = Task {
         id: TaskId { pid: 1, tid: 1 },
         comm: "poll".to_owned(),

@@ -107,7 +107,7 @@ impl Reading<'_> {
         {
             return Ok(Some(former.clone()));
         }
-        Ok(Some(self.resolve(task, call, controlling)))
+        Ok(Some(self.resolve(task, call, registers.stack, controlling)))
     }
 
     fn decode(&mut self, task: TaskId, arch: Arch, registers: Registers) -> Call {
@@ -127,7 +127,7 @@ impl Reading<'_> {
         }
     }
 
-    fn resolve(&mut self, task: TaskId, call: Call, controlling: Controlling) -> Wait {
+    fn resolve(&mut self, task: TaskId, call: Call, stack: u64, controlling: Controlling) -> Wait {
         let mut sources = Vec::with_capacity(call.ends.len());
         for end in call.ends {
             self.end(task, end, controlling, call.name, &mut sources);
@@ -140,7 +140,7 @@ impl Reading<'_> {
             Timeout::Never if is_receive(call.name) => self.receive_timeout(task, &mut sources),
             other => other,
         };
-        Wait { call: call.name, sources, timeout }
+        Wait { call: call.name, sources, timeout, stack }
     }
 
     fn end(

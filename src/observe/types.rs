@@ -231,6 +231,8 @@ pub struct Wait {
     pub sources: Vec<Source>,
     /// How long it waits at the most.
     pub timeout: Timeout,
+    /// The stack pointer of the call: the same place in the program's code has the same one.
+    pub stack: u64,
 }
 
 /// One thing that can end a wait, resolved.

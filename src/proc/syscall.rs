@@ -37,7 +37,7 @@ impl Syscall {
         if (nr, args, sp, pc) == (0, [0; 6], 0, 0) {
             return Some(Syscall::KernelThread);
         }
-        Some(Syscall::Call(Registers { nr, args }))
+        Some(Syscall::Call(Registers { nr, args, stack: sp }))
     }
 }
 
@@ -56,13 +56,19 @@ mod tests {
         );
         let text = "7 0x7ffc12ab 0x1 0xffffffffffffffff 0x0 0x8 0x5 0x7ffc1000 0x7f21\n";
         let args = [0x7ffc_12ab, 1, u64::MAX, 0, 8, 5];
-        assert_eq!(Syscall::parse(text), Some(Syscall::Call(Registers { nr: 7, args })));
+        assert_eq!(
+            Syscall::parse(text),
+            Some(Syscall::Call(Registers { nr: 7, args, stack: 0x7ffc_1000 }))
+        );
     }
 
     #[test]
     fn a_read_of_nothing_is_no_kernel_thread() {
         let text = "0 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffc1000 0x7f21\n";
-        assert_eq!(Syscall::parse(text), Some(Syscall::Call(Registers { nr: 0, args: [0; 6] })));
+        assert_eq!(
+            Syscall::parse(text),
+            Some(Syscall::Call(Registers { nr: 0, args: [0; 6], stack: 0x7ffc_1000 }))
+        );
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Shells {
 #[derive(Debug, Clone)]
 struct Learned {
     shape: (&'static str, Option<i32>, Option<Modes>),
+    /// The stack pointer of the prompt's own wait.
+    stack: u64,
     prompt: Option<String>,
 }
 
@@ -66,19 +68,21 @@ impl Shells {
         }
         let shape = (wait.call, Some(fd), modes);
         let text = output.map(|output| output.line.clone()).filter(|text| !text.is_empty());
-        let learned = self
-            .known
-            .entry((process.pid, process.start))
-            .or_insert_with(|| Learned { shape, prompt: None });
+        let learned = self.known.entry((process.pid, process.start)).or_insert_with(|| Learned {
+            shape,
+            stack: wait.stack,
+            prompt: None,
+        });
+        let same_place = learned.stack == wait.stack;
         let marked = output.and_then(|output| output.mark).and_then(by_mark);
         let reading = match marked {
+            // Not every shell that marks its prompts marks its commands.
+            _ if learned.shape != shape => Reading { kind: None, exact: true, evidence: None },
             Some(reading) => reading,
-            None if learned.shape != shape => Reading { kind: None, exact: true, evidence: None },
-            None => by_text(learned.prompt.as_deref(), text.as_deref(), modes),
+            None => by_text(learned.prompt.as_deref(), text.as_deref(), modes, same_place),
         };
         if reading.kind == Some(Kind::Command) {
-            learned.shape = shape;
-            learned.prompt = text;
+            learned.prompt = text.or(learned.prompt.take());
         }
         reading
     }
@@ -96,14 +100,20 @@ fn by_mark(mark: Mark) -> Option<Reading> {
 }
 
 /// The shape of the wait is that of the prompt. A line editor alone has it, but `read -e` borrows
-/// the editor, so the text must agree; a cooked read is shared with every `read`.
-fn by_text(learned: Option<&str>, text: Option<&str>, modes: Option<Modes>) -> Reading {
+/// the editor, from deeper in the stack; so do a search of the history and an open quote, which the
+/// text tells apart. A cooked read is shared with every `read`.
+fn by_text(
+    learned: Option<&str>,
+    text: Option<&str>,
+    modes: Option<Modes>,
+    same_place: bool,
+) -> Reading {
     let editor = modes.is_some_and(|modes| !modes.canonical && !modes.echo);
     let (kind, evidence) = match (learned, text) {
         (None, _) | (_, None) => (Some(Kind::Command), None),
         (Some(learned), Some(text)) => (compare(learned, text), Some(Evidence::PromptText)),
     };
-    Reading { exact: editor && kind == Some(Kind::Command), kind, evidence }
+    Reading { exact: editor && same_place && kind == Some(Kind::Command), kind, evidence }
 }
 
 /// A prompt may name the directory, so its end is what lasts: `$`, `#`, `%`, `❯`.

@@ -43,7 +43,7 @@ pub(super) fn ask(arch: Arch, name: &str, args: &[u64], memory: Fake) -> Call {
 pub(super) fn registers(arch: Arch, name: &str, given: &[u64]) -> Registers {
     let mut args = [0; 6];
     args[..given.len()].copy_from_slice(given);
-    Registers { nr: number(arch, name), args }
+    Registers { nr: number(arch, name), args, stack: 0 }
 }
 
 /// A timespec or timeval with 64-bit fields.

@@ -61,6 +61,8 @@ pub struct Registers {
     pub nr: u64,
     /// Its six arguments, as the call left them in the registers.
     pub args: [u64; 6],
+    /// The stack pointer: at the same place in its code, a program has the same one.
+    pub stack: u64,
 }
 
 /// A blocked call as its arguments state it: descriptors still are numbers.

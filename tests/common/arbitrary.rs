@@ -140,6 +140,7 @@ fn wait() -> impl Strategy<Value = Wait> {
         call,
         sources,
         timeout,
+        stack: 0,
     })
 }
 
@@ -238,7 +239,7 @@ fn holders() -> impl Strategy<Value = BTreeMap<ObjectId, Vec<Holder>>> {
 
 fn tasks() -> impl Strategy<Value = Vec<Task>> {
     let asleep = (select(&CALLS[..]), vec(inner_source(), 1..3)).prop_map(|(call, sources)| {
-        TaskState::Blocked(Wait { call, sources, timeout: Timeout::Never })
+        TaskState::Blocked(Wait { call, sources, timeout: Timeout::Never, stack: 0 })
     });
     prop_oneof![tasks_in(state()), tasks_in(asleep)]
 }

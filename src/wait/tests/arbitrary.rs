@@ -35,7 +35,11 @@ fn argument() -> impl Strategy<Value = u64> {
 
 fn registers() -> impl Strategy<Value = Registers> {
     let nr = prop_oneof![20 => 0_u64..480, 1 => any::<u64>()];
-    (nr, proptest::array::uniform6(argument())).prop_map(|(nr, args)| Registers { nr, args })
+    (nr, proptest::array::uniform6(argument())).prop_map(|(nr, args)| Registers {
+        nr,
+        args,
+        stack: 0,
+    })
 }
 
 fn former() -> impl Strategy<Value = Restarted> {

@@ -8,11 +8,11 @@ const ARM: Arch = Arch::Aarch64;
 #[test]
 fn read_has_a_number_of_its_own_on_each() {
     for (arch, nr) in [(X64, 0), (I386, 3), (ARM, 63)] {
-        let registers = Registers { nr, args: [9, 0x1000, 1, 0, 0, 0] };
+        let registers = Registers { nr, args: [9, 0x1000, 1, 0, 0, 0], stack: 0 };
         let call = decode(arch, registers, &mut Fake::new());
         assert_eq!((call.name, call.ends), ("read", vec![fd(9, READ)]), "{arch}");
     }
-    let call = decode(X64, Registers { nr: 9999, args: [0; 6] }, &mut Fake::new());
+    let call = decode(X64, Registers { nr: 9999, args: [0; 6], stack: 0 }, &mut Fake::new());
     assert_eq!((call.name, call.ends), ("?", vec![End::Unknown]));
 }
 
@@ -109,11 +109,15 @@ fn i386_keeps_older_calls() {
 fn aarch64_has_no_poll_but_ppoll() {
     let memory = Fake::new().put(0x1000, [0, 0, 0, 0, 1, 0, 0, 0]).put(0x2000, timespec(1, 0));
     let call =
-        decode(ARM, Registers { nr: 73, args: [0x1000, 1, 0x2000, 0, 0, 0] }, &mut { memory });
+        decode(ARM, Registers { nr: 73, args: [0x1000, 1, 0x2000, 0, 0, 0], stack: 0 }, &mut {
+            memory
+        });
     assert_eq!((call.name, call.ends), ("ppoll", vec![fd(0, READ)]));
     assert_eq!(call.timeout, after(Duration::from_secs(1)));
-    let call = decode(ARM, Registers { nr: 22, args: [4, 0, 8, 10, 0, 0] }, &mut Fake::new());
+    let call =
+        decode(ARM, Registers { nr: 22, args: [4, 0, 8, 10, 0, 0], stack: 0 }, &mut Fake::new());
     assert_eq!((call.name, call.ends), ("epoll_pwait", vec![End::Epoll { fd: 4 }]));
-    let call = decode(ARM, Registers { nr: 260, args: [5, 0, 0, 0, 0, 0] }, &mut Fake::new());
+    let call =
+        decode(ARM, Registers { nr: 260, args: [5, 0, 0, 0, 0, 0], stack: 0 }, &mut Fake::new());
     assert_eq!((call.name, call.ends), ("wait4", vec![End::Child(Children::Pid(5))]));
 }
