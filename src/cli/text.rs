@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use crate::verdict::{
-    Exited, Idle, Input, Kind, Party, Reader, Running, State, Stopped, Unknown, Verdict,
+    By, Exited, Idle, Input, Kind, Party, Reader, Running, State, Stopped, Unknown, Verdict,
 };
 
 const WAITS: Style = AnsiColor::Green.on_default().bold();
@@ -39,7 +39,8 @@ impl Display for Text<'_> {
             State::Unknown(state) => unknown(f, state),
         }?;
         if !self.0.exact && !self.0.has_exited() {
-            write!(f, " {ASIDE}[a guess, {:.2}]{ASIDE:#}", self.0.confidence)?;
+            let how = if self.0.by == By::Proc { "not proved" } else { "a guess" };
+            write!(f, " {ASIDE}[{how}, {:.2}]{ASIDE:#}", self.0.confidence)?;
         }
         Ok(())
     }

@@ -15,7 +15,8 @@ const PROMPT_QUIET: Duration = Duration::from_millis(300);
 /// Quiet after which there is nothing more to be learned.
 const LONG_QUIET: Duration = Duration::from_secs(2);
 
-// Confidence of each layer: the share of the recorded cases in which it was right, rounded down.
+// Confidence of each layer: how far each may be trusted beside the others. No frequency was
+// measured yet.
 const BY_STATE: f64 = 0.95;
 const BY_FLAGS: f64 = 0.9;
 const BY_FOREGROUND: f64 = 0.85;

@@ -3,8 +3,14 @@ use crate::verdict::{By, IdleReason, StateName, StopReason, WaitingOn};
 
 fn plain(state: State, exact: bool) -> String {
     let confidence = if exact { 1.0 } else { 0.7 };
-    let verdict =
-        Verdict { state, exact, by: By::Proc, confidence, evidence: Vec::new(), job: Vec::new() };
+    let verdict = Verdict {
+        state,
+        exact,
+        by: if exact { By::Proc } else { By::Heuristic },
+        confidence,
+        evidence: Vec::new(),
+        job: Vec::new(),
+    };
     anstream::adapter::strip_str(&Text(&verdict).to_string()).to_string()
 }
 

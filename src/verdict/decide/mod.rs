@@ -24,7 +24,8 @@ pub enum Decision {
     Remote,
 }
 
-/// Decides by the graph. `ticks` says which timers were judged not to move their tasks.
+/// Decides by the graph. `roles` says what each task's timer was
+/// judged to mean.
 #[must_use]
 pub fn decide(
     graph: &Graph<'_>,
@@ -47,6 +48,11 @@ fn decided(verdict: Verdict) -> Decision {
     Decision::Verdict(Box::new(verdict))
 }
 
+/// Confidence where every call was read and decoded, but something short of proof decided.
+const UNPROVED: f64 = 0.9;
+/// Confidence where several terminals answer and one is meant.
+const AMBIGUOUS: f64 = 0.6;
+
 struct Case<'a> {
     graph: &'a Graph<'a>,
     roles: &'a BTreeMap<TaskId, TimerRole>,
@@ -63,12 +69,10 @@ impl<'a> Case<'a> {
             state,
             exact: exact && !self.is_ambiguous(),
             by: By::Proc,
-            confidence: if !exact {
-                0.9
-            } else if self.is_ambiguous() {
-                0.6
-            } else {
-                1.0
+            confidence: match (self.is_ambiguous(), exact) {
+                (true, _) => AMBIGUOUS,
+                (false, false) => UNPROVED,
+                (false, true) => 1.0,
             },
             evidence,
             job: words::job(self.observation()),
