@@ -83,9 +83,6 @@ const fn busy_reader(on: &'static [WaitingOn]) -> Expect {
 /// the work that feeds the line discipline (`__flush_work`).
 const RING: &[WaitingOn] = &[Cpu, Disk, Timer, Pipe, Other];
 
-/// The 32-bit program that `awaitty_probes::i386::build` makes.
-pub(crate) const I386: Expectation = row("i386", Input(Kind::Line));
-
 /// Every probe, with the arguments that make another situation of it.
 pub(crate) const TABLE: &[Expectation] = &[
     // Tty
