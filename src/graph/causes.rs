@@ -128,6 +128,7 @@ fn of_object(
         Object::Master(tty) => of_master(index, *tty),
         Object::Pipe(id) | Object::Fifo(id) => of_pipe(index, task, ObjectId::Pipe(*id), interest),
         Object::Unix { listening: true, .. } => Cause::Nothing(Some(IdleReason::Server)),
+        Object::Unix { peer: 0, connected: true, .. } => Cause::Outside(WaitingOn::Pipe),
         Object::Unix { peer: 0, name: Some(_), .. } => Cause::Nothing(Some(IdleReason::Server)),
         Object::Unix { peer: 0, .. } => Cause::Nothing(Some(IdleReason::Events)),
         Object::Unix { peer, name, .. } => {
@@ -150,8 +151,13 @@ fn of_object(
         Object::Inotify => Cause::Nothing(Some(IdleReason::Files)),
         Object::Socket { .. } => Cause::Nothing(Some(IdleReason::Events)),
         Object::TimerFd { .. } => Cause::Nothing(None),
-        Object::File { .. } => Cause::Outside(WaitingOn::Disk),
-        Object::Epoll | Object::Uring | Object::Other { .. } | Object::Unknown => Cause::Unseen,
+        // A disk is waited for in state D. What sleeps on a file otherwise sleeps on its file system's
+        // own terms: a message queue, a trace pipe, FUSE.
+        Object::File { .. }
+        | Object::Epoll
+        | Object::Uring
+        | Object::Other { .. }
+        | Object::Unknown => Cause::Unseen,
     }
 }
 
@@ -176,12 +182,14 @@ fn of_terminal(index: &Index<'_>, task: &Task, tty: TtyId, interest: Interest) -
         .unwrap_or(Cause::Outside(WaitingOn::Other))
 }
 
-/// A master becomes readable when something writes to its terminal.
+/// A master becomes readable when something writes to its terminal: whoever sits on it, or has it
+/// open without.
 fn of_master(index: &Index<'_>, tty: TtyId) -> Cause {
-    match index.tasks_on(tty) {
-        tasks if tasks.is_empty() => Cause::Outside(WaitingOn::Child),
-        tasks => Cause::Tasks(tasks),
+    let mut tasks = index.tasks_on(tty);
+    for holder in index.holders(ObjectId::Terminal(tty)) {
+        tasks.extend_from_slice(index.tasks_of(holder.pid));
     }
+    if tasks.is_empty() { Cause::Outside(WaitingOn::Child) } else { Cause::Tasks(tasks) }
 }
 
 fn of_pipe(index: &Index<'_>, task: &Task, pipe: ObjectId, interest: Interest) -> Cause {
@@ -190,6 +198,7 @@ fn of_pipe(index: &Index<'_>, task: &Task, pipe: ObjectId, interest: Interest) -
     match of_holders(index, task, &others) {
         Some(cause) => cause,
         // A reader that sleeps on a pipe has a writer somewhere: without one, read returns 0.
+        None if interest.read && index.observation.tables_hidden => Cause::Unseen,
         None if interest.read => Cause::StdinPipe(pipe),
         None => Cause::Outside(WaitingOn::Pipe),
     }

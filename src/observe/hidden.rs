@@ -146,6 +146,7 @@ impl From<TaskFile> for SourceName {
             TaskFile::Sched => SourceName::Sched,
             TaskFile::Cmdline => SourceName::Cmdline,
             TaskFile::Maps => SourceName::Maps,
+            TaskFile::Timers => SourceName::Syscall,
         }
     }
 }

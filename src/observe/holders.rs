@@ -36,7 +36,10 @@ pub(super) fn table(kernel: &mut dyn Kernel, pid: Pid, thread: Pid) -> Result<Ta
                     table.masters.push((fd, tty));
                     table.holds.push((ObjectId::Master(tty), holder));
                 }
-                Object::Terminal(tty) => table.terminals.push((fd, tty)),
+                Object::Terminal(tty) => {
+                    table.terminals.push((fd, tty));
+                    table.holds.push((ObjectId::Terminal(tty), holder));
+                }
                 Object::EventFd { id: Some(id) } => {
                     table.holds.push((ObjectId::EventFd(id), holder));
                 }

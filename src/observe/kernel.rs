@@ -89,6 +89,8 @@ pub enum TaskFile {
     Cmdline,
     /// `maps` of the process.
     Maps,
+    /// `timers` of the process: what timer_create(2) made (`CONFIG_POSIX_TIMERS`, 3.10).
+    Timers,
 }
 
 /// The tables of `/proc/PID/net`.
@@ -102,6 +104,8 @@ pub enum NetTable {
     Udp,
     /// `udp6`.
     Udp6,
+    /// `netlink`.
+    Netlink,
 }
 
 /// What stat(2) says of an open file.
@@ -128,6 +132,8 @@ pub struct UnixSocket {
     pub peer: u64,
     /// `TCP_LISTEN`.
     pub listening: bool,
+    /// `TCP_ESTABLISHED`, which connect(2) reaches before accept(2) gives it a peer.
+    pub connected: bool,
     /// The path or abstract name (`@name`) it is bound to; lossy.
     pub name: Option<String>,
 }

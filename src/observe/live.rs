@@ -132,6 +132,7 @@ impl Kernel for Live {
             TaskFile::Sched => self.whole(&format!("/proc/{pid}/task/{tid}/sched")),
             TaskFile::Cmdline => self.whole(&format!("/proc/{pid}/cmdline")),
             TaskFile::Maps => self.whole(&format!("/proc/{pid}/maps")),
+            TaskFile::Timers => self.whole(&format!("/proc/{pid}/timers")),
         };
         answer.map_err(|errno| files::refusal(errno, &format!("/proc/{pid}/task/{tid}")))
     }
@@ -185,6 +186,7 @@ impl Kernel for Live {
             NetTable::Tcp6 => "tcp6",
             NetTable::Udp => "udp",
             NetTable::Udp6 => "udp6",
+            NetTable::Netlink => "netlink",
         };
         self.whole(&format!("/proc/{pid}/net/{table}"))
             .map_err(|errno| files::refusal(errno, &format!("/proc/{pid}")))
@@ -201,6 +203,7 @@ impl Kernel for Live {
         Ok(UnixSocket {
             peer: u64::from(answer.peer),
             listening: answer.listening,
+            connected: answer.connected,
             name: answer.name,
         })
     }

@@ -69,6 +69,7 @@ impl Identity {
             comm: self.comm,
             member: false,
             relay: false,
+            timers: false,
             children: Vec::new(),
             signals: None,
             tracer: 0,

@@ -36,7 +36,7 @@ impl Resolver<'_> {
     pub(super) fn resolve(&mut self, pid: Pid, fd: RawFd) -> Object {
         match self.kernel.fd_stat(pid, fd) {
             Ok(stat) => match of_stat(self.kernel, pid, fd, stat, self.controlling) {
-                Object::Socket { ino } => self.sockets.resolve(self.kernel, pid, ino),
+                Object::Socket { ino, .. } => self.sockets.resolve(self.kernel, pid, ino),
                 object => object,
             },
             Err(_) => Object::Unknown,
@@ -56,7 +56,7 @@ pub(super) fn of_stat(
     match SFlag::from_bits_truncate(stat.mode & SFlag::S_IFMT.bits()) {
         SFlag::S_IFIFO if is_fifo(kernel, pid, fd) => Object::Fifo(file),
         SFlag::S_IFIFO => Object::Pipe(file),
-        SFlag::S_IFSOCK => Object::Socket { ino: stat.ino },
+        SFlag::S_IFSOCK => Object::Socket { ino: stat.ino, netlink: false },
         SFlag::S_IFCHR => of_device(kernel, pid, fd, stat, controlling),
         _ => of_link(kernel, pid, fd, file),
     }

@@ -69,10 +69,14 @@ impl Sockets {
                 ino,
                 peer: socket.peer,
                 listening: socket.listening,
+                connected: socket.connected,
                 name: socket.name,
             };
         }
-        self.found(kernel, pid, ino).map_or(Object::Socket { ino }, Object::from)
+        match self.found(kernel, pid, ino) {
+            Some(inet) => Object::from(inet),
+            None => Object::Socket { ino, netlink: is_netlink(kernel, pid, ino) },
+        }
     }
 
     /// The bytes on their way to the near end of a connection at this moment.
@@ -91,7 +95,7 @@ impl Sockets {
         let Ok(rows) = self.rows(kernel, pid, near.protocol) else { return Transit::Changed };
         let row = |ino: u64| rows.iter().find(|row| row.ino == ino);
         match (row(near.ino), row(near.peer)) {
-            (Some(near), Some(far)) if is_pair(near, far) => transit(near.rx_queue, far.tx_queue),
+            (Some(near), Some(far)) if is_pair(near, far) => transit(far.tx_queue),
             _ => Transit::Changed,
         }
     }
@@ -191,11 +195,11 @@ impl Inet {
     /// The far end is asked for after the near one. Bytes that it sends in between can escape both
     /// answers, but then they wake whoever reads at the near end, and the second pass sees that.
     fn ask(&self, kernel: &mut dyn Kernel, pid: Pid) -> Result<Transit, ReadError> {
-        let near = match kernel.tcp_connection(pid, self.local, self.remote) {
-            Ok(near) if near.ino == self.ino => near,
+        match kernel.tcp_connection(pid, self.local, self.remote) {
+            Ok(near) if near.ino == self.ino => {}
             Ok(_) | Err(ReadError::Gone) => return Ok(Transit::Changed),
             Err(error) => return Err(error),
-        };
+        }
         if self.listening {
             return Ok(Transit::Empty);
         }
@@ -204,7 +208,7 @@ impl Inet {
             Err(ReadError::Gone) if self.peer != 0 => Ok(Transit::Changed),
             // Not on this machine, or nobody has it yet: what it sends comes from outside.
             Ok(_) | Err(ReadError::Gone) if self.peer == 0 => Ok(Transit::Empty),
-            Ok(far) => Ok(transit(near.rx_queue, far.tx_queue)),
+            Ok(far) => Ok(transit(far.tx_queue)),
             Err(error) => Err(error),
         }
     }
@@ -217,9 +221,19 @@ impl From<Inet> for Object {
     }
 }
 
-/// What is on its way to a reader: what it has not read, and what the far end has sent.
-fn transit(received: u32, sent: u32) -> Transit {
-    if (received, sent) == (0, 0) { Transit::Empty } else { Transit::Bytes }
+/// What is on its way to a reader: what the far end has sent and was not told the arrival of. What
+/// has arrived and was not read is under way no more: its arrival has woken whoever it would wake.
+fn transit(sent: u32) -> Transit {
+    if sent == 0 { Transit::Empty } else { Transit::Bytes }
+}
+
+/// Is it a netlink socket? (`/proc/net/netlink`, whose last column is the inode; a socket comes into
+/// it when it is bound.)
+fn is_netlink(kernel: &mut dyn Kernel, pid: Pid, ino: u64) -> bool {
+    let table = kernel.net_table(pid, NetTable::Netlink).unwrap_or_default();
+    table.lines().any(|line| {
+        line.split_ascii_whitespace().next_back().and_then(|field| field.parse().ok()) == Some(ino)
+    })
 }
 
 /// Are these the two ends of one connection? Their addresses compare equal even where one end is an
@@ -294,10 +308,14 @@ mod tests {
             near.write_all(b"four").unwrap();
             for by_tables in [false, true] {
                 assert_eq!(own.transit(&one, by_tables), Transit::Empty, "nothing comes back");
-                assert_eq!(own.transit(&other, by_tables), Transit::Bytes);
             }
             far.read_exact(&mut [0; 4]).unwrap();
         }
+    }
+
+    #[test]
+    fn what_was_sent_is_under_way() {
+        assert_eq!((transit(0), transit(4)), (Transit::Empty, Transit::Bytes));
     }
 
     #[test]
@@ -360,7 +378,7 @@ mod tests {
         assert_eq!((near.peer, near.listening), (inode(&other), false));
         assert_eq!(own.transit(&near, true), Transit::Empty);
         other.send(b"four").unwrap();
-        assert_eq!(own.transit(&near, true), Transit::Bytes);
+        assert_eq!(own.transit(&near, true), Transit::Empty, "arrived, not under way");
         assert_eq!(own.sockets.tables.len(), 1, "those of TCP are dear");
     }
 }

@@ -58,6 +58,8 @@ pub struct Observation {
     pub tasks: Vec<Task>,
     /// Who can end waits on pipes, sockets and the like. Empty where the look ended early.
     pub holders: BTreeMap<ObjectId, Vec<Holder>>,
+    /// Some process's descriptors could not be read: it may hold anything.
+    pub tables_hidden: bool,
     /// Processes outside of the job that hold or own something the job waits for.
     pub outsiders: BTreeMap<Pid, Outsider>,
     /// Every member was looked at; otherwise the look ended at a live one.
@@ -147,6 +149,8 @@ pub struct Process {
     pub relay: bool,
     /// Its children.
     pub children: Vec<Pid>,
+    /// It has timers of timer_create(2). `/proc` does not say when they expire.
+    pub timers: bool,
     /// Signal dispositions, where `status` can be read.
     pub signals: Option<Signals>,
     /// Who traces it (`TracerPid`), 0 for nobody.
@@ -316,6 +320,8 @@ pub enum Object {
         peer: u64,
         /// It accepts connections.
         listening: bool,
+        /// It has a peer, be it one that was not accepted yet.
+        connected: bool,
         /// The path or abstract name it (or its peer) is bound to.
         name: Option<String>,
     },
@@ -334,10 +340,12 @@ pub enum Object {
         /// The inode of the other end, where that is on this machine.
         peer: u64,
     },
-    /// Another kind of socket: netlink, packet, vsock, …
+    /// Another kind of socket: netlink, packet, raw, vsock, or one of another network namespace.
     Socket {
         /// Its inode.
         ino: u64,
+        /// It is a netlink socket: events of the kernel.
+        netlink: bool,
     },
     /// eventfd(2).
     EventFd {
@@ -401,6 +409,8 @@ pub enum ObjectId {
     EventFd(u64),
     /// The master side of a terminal.
     Master(TtyId),
+    /// The terminal itself.
+    Terminal(TtyId),
 }
 
 /// A process that has an object open.
@@ -421,4 +431,6 @@ pub struct Outsider {
     pub pid: Pid,
     /// Its command name, lossy.
     pub comm: String,
+    /// The far ends of what the job waits on that it holds.
+    pub holds: Vec<ObjectId>,
 }

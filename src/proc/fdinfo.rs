@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::status::mask;
+use crate::wait::LockKind;
 
 /// One descriptor in an epoll set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,6 +154,21 @@ pub fn uring(text: &str) -> Option<Uring> {
         pending,
         ready: tail.wrapping_sub(head),
         submitter: submitter.filter(|tid| *tid > 0),
+    })
+}
+
+/// Does the open file description hold a lock of this kind? (`lock:` lines, in the form of
+/// `/proc/locks`; one that only waits has an arrow.)
+#[must_use]
+pub fn holds_lock(text: &str, kind: LockKind) -> bool {
+    let family = match kind {
+        LockKind::Flock => "FLOCK",
+        LockKind::Posix => "POSIX",
+        LockKind::Ofd => "OFDLCK",
+    };
+    text.lines().filter_map(|line| line.strip_prefix("lock:")).any(|lock| {
+        // After the number and its colon: `->` or the family.
+        lock.split_ascii_whitespace().nth(1) == Some(family)
     })
 }
 

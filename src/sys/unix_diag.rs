@@ -1,7 +1,7 @@
 //! Unix sockets by inode, through sock_diag(7): the only place where the kernel names a peer.
 
 use netlink_packet_sock_diag::SockDiagMessage;
-use netlink_packet_sock_diag::constants::TCP_LISTEN;
+use netlink_packet_sock_diag::constants::{TCP_ESTABLISHED, TCP_LISTEN};
 use netlink_packet_sock_diag::unix::nlas::UnixDiagName;
 use netlink_packet_sock_diag::unix::{ShowFlags, StateFlags, UnixRequest, UnixResponse};
 use nix::errno::Errno;
@@ -17,6 +17,8 @@ pub struct Answer {
     pub peer: u32,
     /// It accepts connections.
     pub listening: bool,
+    /// It is connected, accepted or not.
+    pub connected: bool,
     /// The path it is bound to, or its abstract name with `@` for each NUL; lossy.
     pub name: Option<String>,
 }
@@ -62,6 +64,7 @@ impl From<&UnixResponse> for Answer {
         Answer {
             peer: response.peer().unwrap_or(0),
             listening: response.header.state == TCP_LISTEN,
+            connected: response.header.state == TCP_ESTABLISHED,
             name: response.name().map(|name| match name {
                 UnixDiagName::Pathname(path) => path.to_string_lossy().into_owned(),
                 UnixDiagName::Abstract(name) => {

@@ -161,7 +161,7 @@ impl History {
         let past = self.tasks.get(&task.id);
         let longest = past.and_then(|past| past.length);
         let duty = past.and_then(|past| past.undisturbed(self.stirred));
-        let tick = if reads_terminal(observation, wait) {
+        let tick = if super::words::reads(observation, wait) {
             match wait.timeout.duration() {
                 Some(length) if length >= LONG_KEY_WAIT => duty.is_none_or(|d| d < REDRAW_DUTY),
                 _ => duty.is_some_and(|duty| duty < READER_DUTY),
@@ -216,18 +216,9 @@ fn duty(habit: &[Return]) -> Option<f64> {
     (elapsed > 0.0).then(|| computed / elapsed)
 }
 
-/// Does the wait end by input on any terminal of the job?
-fn reads_terminal(observation: &Observation, wait: &Wait) -> bool {
-    observation
-        .terminal
-        .iter()
-        .chain(&observation.inner)
-        .any(|terminal| wait.reads(terminal.id).is_some())
-}
-
 fn has_reader(observation: &Observation) -> bool {
     observation.tasks.iter().any(
-        |task| matches!(&task.state, TaskState::Blocked(wait) if reads_terminal(observation, wait)),
+        |task| matches!(&task.state, TaskState::Blocked(wait) if super::words::reads(observation, wait)),
     )
 }
 

@@ -29,18 +29,19 @@ pub(super) fn job(observation: &Observation) -> Vec<JobTask> {
 fn class(observation: &Observation, task: &Task) -> TaskClass {
     match &task.state {
         TaskState::Runnable => TaskClass::Runnable,
-        TaskState::Blocked(wait) => {
-            let mut terminals = observation.terminal.iter().chain(&observation.inner);
-            match terminals.any(|terminal| wait.reads(terminal.id).is_some()) {
-                true => TaskClass::TtyRead,
-                false => TaskClass::OtherIo,
-            }
-        }
+        TaskState::Blocked(wait) if reads(observation, wait) => TaskClass::TtyRead,
+        TaskState::Blocked(_) => TaskClass::OtherIo,
         TaskState::Disk { .. } => TaskClass::OtherIo,
         TaskState::Stopped { .. } => TaskClass::Stopped,
         TaskState::Zombie => TaskClass::Zombie,
         TaskState::Opaque { .. } => TaskClass::Opaque,
     }
+}
+
+/// Does the wait end by input on any terminal of the job?
+pub(super) fn reads(observation: &Observation, wait: &Wait) -> bool {
+    let mut terminals = observation.terminal.iter().chain(&observation.inner);
+    terminals.any(|terminal| wait.reads(terminal.id).is_some())
 }
 
 fn of_state(observation: &Observation, state: &TaskState) -> Option<String> {
@@ -108,7 +109,7 @@ fn of_object(observation: &Observation, object: &Object) -> String {
         },
         Object::Inet { local, listening: true, .. } => format!("listening on {local}"),
         Object::Inet { local, remote, .. } => format!("{local} -> {remote}"),
-        Object::Socket { ino } => format!("socket:[{ino}]"),
+        Object::Socket { ino, .. } => format!("socket:[{ino}]"),
         Object::EventFd { .. } => "eventfd".to_owned(),
         Object::SignalFd { .. } => "signalfd".to_owned(),
         Object::TimerFd { .. } => "timerfd".to_owned(),

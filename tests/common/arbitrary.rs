@@ -56,7 +56,7 @@ fn object() -> impl Strategy<Value = Object> {
         3 => number.clone().prop_map(|ino| Object::Pipe(file(ino))),
         1 => number.clone().prop_map(|ino| Object::Fifo(file(ino))),
         1 => (number.clone(), number.clone(), any::<bool>(), option::of(name()))
-            .prop_map(|(ino, peer, listening, name)| Object::Unix { ino, peer, listening, name }),
+            .prop_map(|(ino, peer, listening, name)| Object::Unix { ino, peer, listening, connected: peer != 0, name }),
         1 => (number.clone(), number.clone(), any::<bool>()).prop_map(|(ino, peer, listening)| {
             let (protocol, local, remote) = (Protocol::Tcp, address(), address());
             Object::Inet { ino, protocol, local, remote, listening, peer }
@@ -67,7 +67,7 @@ fn object() -> impl Strategy<Value = Object> {
         1 => pid().prop_map(|pid| Object::PidFd { pid }),
         2 => select(vec![
             Object::Inotify,
-            Object::Socket { ino: 1 },
+            Object::Socket { ino: 1, netlink: false },
             Object::Epoll,
             Object::Uring,
             Object::Unknown,
@@ -193,6 +193,7 @@ fn process(pid: Pid) -> impl Strategy<Value = Process> {
                 tpgid,
                 comm,
                 member: member && !relay,
+                timers: false,
                 relay,
                 children,
                 signals,
@@ -276,8 +277,9 @@ pub(crate) fn observation() -> impl Strategy<Value = Observation> {
     (processes, tasks(), holders(), terminals, instant, flight, length()).prop_map(
         |((a, b, c, d), tasks, holders, (terminal, inner), instant, in_flight, at)| {
             let processes = [Some(a), Some(b), Some(c), d].into_iter().flatten();
-            let outsider = Outsider { pid: 5, comm: "harness".to_owned() };
+            let outsider = Outsider { pid: 5, comm: "harness".to_owned(), holds: Vec::new() };
             Observation {
+                tables_hidden: false,
                 at,
                 terminal,
                 inner,

@@ -198,6 +198,11 @@ pub(crate) const fn busy_reader(on: &'static [WaitingOn]) -> Step {
     Step::See(see(Expect::Running { on, accepts_input: true }))
 }
 
+/// A state that rests on a habit: as likely as it is, nobody proves that it lasts.
+pub(crate) const fn habit(state: Expect) -> Step {
+    see(state).guessed().step()
+}
+
 pub(crate) const fn state(state: Expect) -> Step {
     Step::See(see(state))
 }

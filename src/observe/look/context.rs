@@ -9,7 +9,7 @@ use crate::observe::{
     FileId, Object, ObjectId, Pid, ReadError, Signals, Source, Task, TaskFile, TaskId, TaskState,
     Terminal, TtyAccess, TtyId,
 };
-use crate::proc::Status;
+use crate::proc::{Status, fdinfo};
 
 impl Look<'_> {
     /// Adds what members wait for: background children, holders of their pipes and sockets, and so
@@ -20,7 +20,10 @@ impl Look<'_> {
         for pid in pids {
             if let Ok(table) = self.table(pid) {
                 tables.insert(pid, table);
-            } else if let Some(process) = self.observation.processes.get_mut(&pid) {
+                continue;
+            }
+            self.observation.tables_hidden = true;
+            if let Some(process) = self.observation.processes.get_mut(&pid) {
                 process.fds_visible = false;
             }
         }
@@ -82,21 +85,22 @@ impl Look<'_> {
             for fd in self.kernel.fds(pid).unwrap_or_default() {
                 let Ok(stat) = self.kernel.fd_stat(pid, fd) else { continue };
                 let file = FileId { dev: stat.dev, ino: stat.ino };
-                let holds = files.contains(&file)
-                    && self.kernel.fdinfo(pid, fd).is_ok_and(|text| text.contains("\nlock:"));
-                if holds {
-                    self.name_holder(file, pid);
+                if files.contains(&file) {
+                    let info = self.kernel.fdinfo(pid, fd).unwrap_or_default();
+                    self.name_holder(file, pid, &info);
                 }
             }
         }
     }
 
-    fn name_holder(&mut self, locked: FileId, pid: Pid) {
+    /// `info` is the fdinfo of a descriptor that `pid` has on the file.
+    fn name_holder(&mut self, locked: FileId, pid: Pid, info: &str) {
         for task in &mut self.observation.tasks {
             let TaskState::Blocked(wait) = &mut task.state else { continue };
             for source in &mut wait.sources {
-                if let Source::Lock { file, holder: holder @ None, .. } = source
+                if let Source::Lock { kind, file, holder: holder @ None, .. } = source
                     && *file == locked
+                    && fdinfo::holds_lock(info, *kind)
                 {
                     *holder = Some(pid);
                 }
@@ -125,7 +129,7 @@ impl Look<'_> {
     fn related(&mut self, task: &Task) -> Vec<Pid> {
         let mut pids = Vec::new();
         if matches!(task.state, TaskState::Stopped { traced: true, .. }) {
-            pids.extend(self.status(task.id.pid).map(|status| status.tracer));
+            pids.extend(self.status(task.id.pid).map(|(status, _)| status.tracer));
         }
         let holders = |object: ObjectId| {
             self.observation.holders.get(&object).into_iter().flatten().map(|holder| holder.pid)
@@ -150,7 +154,10 @@ impl Look<'_> {
                         pids.extend(holders(ObjectId::EventFd(*id)))
                     }
                     Object::Terminal(tty) => pids.extend(holders(ObjectId::Master(*tty))),
-                    Object::Master(tty) => pids.extend(self.on_terminal(*tty)),
+                    Object::Master(tty) => {
+                        pids.extend(holders(ObjectId::Terminal(*tty)));
+                        pids.extend(self.on_terminal(*tty));
+                    }
                     Object::PidFd { pid } => pids.push(*pid),
                     Object::SignalFd { .. } => {
                         let parent = self.walk.processes.get(&task.id.pid);
@@ -176,8 +183,9 @@ impl Look<'_> {
     fn statuses(&mut self) {
         let pids: Vec<Pid> = self.observation.processes.keys().copied().collect();
         for pid in pids {
-            let Some(read) = self.status(pid) else { continue };
+            let Some((read, timers)) = self.status(pid) else { continue };
             if let Some(process) = self.observation.processes.get_mut(&pid) {
+                process.timers = timers;
                 process.tracer = read.tracer;
                 process.signals = Some(Signals {
                     blocked: read.blocked,
@@ -188,14 +196,17 @@ impl Look<'_> {
         }
     }
 
-    fn status(&mut self, pid: Pid) -> Option<Status> {
+    /// The status of a process, and whether it has timers of its own.
+    fn status(&mut self, pid: Pid) -> Option<(Status, bool)> {
         let counters = self.counters(pid);
         let known = self.looker.known.get(&pid).filter(|known| known.counters == counters);
         if let Some(read) = known.and_then(|known| known.status) {
             return Some(read);
         }
-        let text = self.kernel.task_file(TaskId { pid, tid: pid }, TaskFile::Status).ok()?;
-        let read = Status::parse(&text)?;
+        let leader = TaskId { pid, tid: pid };
+        let text = self.kernel.task_file(leader, TaskFile::Status).ok()?;
+        let timers = self.kernel.task_file(leader, TaskFile::Timers);
+        let read = (Status::parse(&text)?, timers.is_ok_and(|text| !text.is_empty()));
         if let Some(known) = self.looker.known.get_mut(&pid)
             && known.counters == counters
         {

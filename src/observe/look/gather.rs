@@ -139,15 +139,14 @@ impl Look<'_> {
         tasks
     }
 
-    /// A task that has not run since and waits for nothing that its siblings could exchange under
-    /// it, as they could a descriptor.
+    /// A task that has not run since. Its siblings may have put other files behind its descriptors
+    /// meanwhile; the call keeps those that it began with.
     fn slept_on(&self, task: TaskId, counter: super::Counter) -> Option<Task> {
         let known = self.looker.known.get(&task.pid)?;
         let at = known.counters.iter().position(|entry| *entry == (task, counter))?;
         let same = known.tasks.get(at).filter(|same| same.id == task)?;
-        let TaskState::Blocked(wait) = &same.state else { return None };
-        let alone = |source: &Source| matches!(source, Source::Futex { .. } | Source::Child(_));
-        (counter.runs.is_some() && wait.sources.iter().all(alone)).then(|| same.clone())
+        let asleep = matches!(same.state, TaskState::Blocked(_)) && lasts(&same.state);
+        (counter.runs.is_some() && asleep).then(|| same.clone())
     }
 
     /// What one task does now.
@@ -211,8 +210,9 @@ pub(super) fn sources(state: &TaskState) -> &[Source] {
     }
 }
 
-/// Does what was read stay true for as long as the task does not run? A lock changes its holder and
-/// a timer its rest without the sleeper's doing.
+/// Does what was read stay true for as long as the task does not run? A lock changes its holder, a
+/// timer its rest, a connection is accepted, and an epoll set grows by whoever has it too, all
+/// without the sleeper's doing.
 fn lasts(state: &TaskState) -> bool {
     let lasting = |wait: &Wait| {
         !wait.sources.iter().any(|source| {
@@ -220,9 +220,14 @@ fn lasts(state: &TaskState) -> bool {
                 source,
                 Source::Lock { .. }
                     | Source::Unknown { .. }
-                    | Source::Object { object: Object::TimerFd { .. } | Object::Unknown, .. }
+                    | Source::Object {
+                        object: Object::TimerFd { .. }
+                            | Object::Unknown
+                            | Object::Unix { peer: 0, .. },
+                        ..
+                    }
             )
-        })
+        }) && !wait.call.starts_with("epoll")
     };
     match state {
         TaskState::Blocked(wait) => lasting(wait),

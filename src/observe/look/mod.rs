@@ -75,7 +75,7 @@ struct Known {
     counters: Vec<(TaskId, Counter)>,
     tasks: Vec<Task>,
     table: Option<Result<Table, ReadError>>,
-    status: Option<Status>,
+    status: Option<(Status, bool)>,
 }
 
 #[derive(Debug)]

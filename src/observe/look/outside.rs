@@ -15,7 +15,7 @@ use super::{
     Kernel, Look, Object, ObjectId, Outsider, Pid, Source, Table, TaskState, TtyId, Walk, holders,
     read_stat,
 };
-use crate::observe::Instant;
+use crate::observe::{Holder, Instant};
 
 /// The next scan comes after this many times the last one's cost…
 const COST_FACTOR: u32 = 500;
@@ -60,7 +60,7 @@ pub(super) struct Outside {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Found {
-    holders: BTreeSet<Pid>,
+    holders: BTreeMap<Pid, Vec<ObjectId>>,
     relays: BTreeSet<Pid>,
 }
 
@@ -106,9 +106,14 @@ fn scan(kernel: &mut dyn Kernel, wanted: &Wanted, inside: &Walk) -> Found {
         let Ok(table) = holders::table(kernel, pid, pid) else { continue };
         let on_tty =
             wanted.tty.is_some_and(|tty| table.terminals.iter().any(|(_, id)| id.same(tty)));
-        let holds = table.holds.iter().any(|(object, _)| wanted.objects.contains(object));
-        if holds {
-            found.holders.insert(pid);
+        // Of a pipe only its writers matter; a socket has no such sides.
+        let far = |(object, holder): &(ObjectId, Holder)| {
+            let side = holder.write || !matches!(object, ObjectId::Pipe(_));
+            (side && wanted.objects.contains(object)).then_some(*object)
+        };
+        let ends: Vec<ObjectId> = table.holds.iter().filter_map(far).collect();
+        if !ends.is_empty() {
+            found.holders.insert(pid, ends);
         }
         // Whoever drives the job's own terminal is no relay of its input.
         let drives =
@@ -131,9 +136,10 @@ impl Look<'_> {
             return;
         }
         let found = self.looker.outside.ask(self.kernel, wanted, &self.walk);
-        for pid in found.holders {
+        for (pid, holds) in found.holders {
             if let Some(identity) = read_stat(self.kernel, pid) {
-                self.observation.outsiders.insert(pid, Outsider { pid, comm: identity.comm });
+                let outsider = Outsider { pid, comm: identity.comm, holds };
+                self.observation.outsiders.insert(pid, outsider);
             }
         }
         for relay in found.relays {

@@ -8,6 +8,9 @@ use crate::verdict::{Idle, IdleReason, Party, State, StopReason, Stopped, Verdic
 impl Case<'_> {
     pub(super) fn no_reader(&self) -> Verdict {
         let (exact, evidence) = self.proof();
+        // timeout(1) has a timer that ends what seems to be at rest; /proc does not say when.
+        let timers = self.observation().processes.values().any(|it| it.member && it.timers);
+        let exact = exact && !timers;
         if let Some(stopped) = self.stopped() {
             return self.verdict(State::Stopped(stopped), exact, evidence);
         }

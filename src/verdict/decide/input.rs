@@ -182,6 +182,7 @@ impl<'a> Case<'a> {
                 .observation()
                 .outsiders
                 .values()
+                .filter(|outsider| outsider.holds.contains(&object))
                 .map(|outsider| Party { pid: outsider.pid, comm: outsider.comm.clone() })
                 .collect(),
         };

@@ -6,7 +6,9 @@ mod input;
 use std::collections::BTreeMap;
 
 use crate::graph::{Cause, Graph, Liveness, TimerRole};
-use crate::observe::{Instantaneous, Observation, TaskId, TaskState, Terminal};
+use crate::observe::{
+    Instantaneous, Object, Observation, Protocol, Source, TaskId, TaskState, Terminal,
+};
 use crate::verdict::shell::Shells;
 use crate::verdict::{By, Evidence, Output, Party, Running, State, Verdict, WaitingOn, words};
 
@@ -48,6 +50,8 @@ fn decided(verdict: Verdict) -> Decision {
     Decision::Verdict(Box::new(verdict))
 }
 
+/// The lower end of `net.ipv4.ip_local_port_range`, as it is unless changed (ip(7)).
+const FIRST_EPHEMERAL_PORT: u16 = 32_768;
 /// Confidence where every call was read and decoded, but something short of proof decided.
 const UNPROVED: f64 = 0.9;
 /// Confidence where several terminals answer and one is meant.
@@ -84,6 +88,22 @@ impl<'a> Case<'a> {
     fn is_ambiguous(&self) -> bool {
         self.observation().inner.len() > 1
             && self.observation().processes.values().any(|process| process.relay)
+    }
+
+    /// A socket that is taken for one that serves, or waits for the kernel, and may be one that waits
+    /// for a peer: a client that sends UDP without connect(2) from a port of the kernel's choice, a
+    /// raw socket, one of another network namespace.
+    fn has_doubtful_socket(&self) -> bool {
+        let doubtful = |source: &Source| match source {
+            Source::Object { object: Object::Socket { netlink, .. }, .. } => !netlink,
+            Source::Object { object: Object::Inet { listening, protocol, local, .. }, .. } => {
+                *listening && *protocol == Protocol::Udp && local.port() >= FIRST_EPHEMERAL_PORT
+            }
+            _ => false,
+        };
+        self.observation().tasks.iter().any(|task| {
+            matches!(&task.state, TaskState::Blocked(wait) if wait.sources.iter().any(doubtful))
+        })
     }
 
     fn party(&self, at: usize) -> Party {
@@ -204,10 +224,19 @@ impl<'a> Case<'a> {
         if proved {
             evidence.push(Evidence::TwoPasses);
         }
-        let assumed = self.roles.values().any(|role| *role == TimerRole::Fallback);
-        if assumed || self.roles.values().any(|role| *role == TimerRole::Tick) {
+        let observation = self.observation();
+        let reads = |id: &TaskId| {
+            observation.tasks.iter().any(|task| {
+                task.id == *id
+                    && matches!(&task.state, TaskState::Blocked(wait) if words::reads(observation, wait))
+            })
+        };
+        // A habit of the reader itself is no matter: it waits for input now, whatever comes. Another
+        // task's may end.
+        let by_habit = self.roles.iter().any(|(id, role)| *role != TimerRole::Moves && !reads(id));
+        if self.roles.values().any(|role| *role != TimerRole::Moves) {
             evidence.push(Evidence::History);
         }
-        (proved && !assumed, evidence)
+        (proved && !by_habit && !self.has_doubtful_socket(), evidence)
     }
 }

@@ -5,7 +5,7 @@ use awaitty::verdict::WaitingOn::{Child, Cpu, Disk, Lock, Network, Output, Pipe,
 
 use crate::expect::Expect::{Idle, Killed};
 use crate::situation::{
-    Beside, Situation, exited, line, prints, running, situation, state, types, unknown,
+    Beside, Situation, exited, habit, line, prints, running, situation, state, types, unknown,
 };
 
 const MAKEFILE: &[(&str, &str)] = &[(
@@ -66,7 +66,7 @@ pub(super) const TABLE: &[Situation] = &[
     situation(
         "http-server",
         &["python3", "-m", "http.server", "--bind", "127.0.0.1", "0"],
-        &[state(Idle(IdleReason::Server))],
+        &[habit(Idle(IdleReason::Server))],
     ),
     situation("nc-listen", &["nc", "-l", "127.0.0.1", "0"], &[state(Idle(IdleReason::Server))]),
     situation("tail-f", &["tail", "-f", "file"], &[state(Idle(IdleReason::Files))])
