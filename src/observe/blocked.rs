@@ -20,6 +20,16 @@ use crate::wait::{
 /// Call names of `restart_syscall`, which stands for another call after a stop.
 const RESTART: &str = "restart_syscall";
 
+/// Kernel functions in which a task sleeps that is held: `do_freezer_trap()` is inlined into
+/// `get_signal()` on some builds (kernel/signal.c), and the filter's wait into its callers
+/// (kernel/seccomp.c).
+const HELD_IN: [&str; 5] = [
+    "get_signal",
+    "do_freezer_trap",
+    "seccomp_do_user_notification",
+    "__seccomp_filter",
+    "__secure_computing",
+];
 // What of an epoll entry's events is read, write and urgent interest: epoll_ctl(2).
 const EPOLL_READ: u32 = (libc::EPOLLIN | libc::EPOLLRDNORM | libc::EPOLLRDBAND) as u32;
 const EPOLL_WRITE: u32 = (libc::EPOLLOUT | libc::EPOLLWRNORM | libc::EPOLLWRBAND) as u32;
@@ -62,6 +72,7 @@ impl Reading<'_> {
             }),
             b'D' => self.uninterruptible(task, controlling),
             _ => match self.blocked(task, controlling, former) {
+                Ok(Some(_)) if self.is_held(task) => Ok(TaskState::Opaque { why: Opacity::Held }),
                 Ok(Some(wait)) => Ok(TaskState::Blocked(wait)),
                 Ok(None) => Ok(TaskState::Runnable),
                 Err(ReadError::Gone) => Err(ReadError::Gone),
@@ -69,6 +80,15 @@ impl Reading<'_> {
                 Err(_) => Ok(TaskState::Opaque { why: Opacity::Unsupported }),
             },
         }
+    }
+
+    /// A task of a frozen control group (v2) sleeps in `S` and shows the call that it was in; so does
+    /// one whose call a seccomp filter has handed to a supervisor (seccomp_unotify(2)). Only the
+    /// kernel function that it sleeps in tells.
+    fn is_held(&mut self, task: TaskId) -> bool {
+        self.kernel
+            .task_file(task, TaskFile::Wchan)
+            .is_ok_and(|wchan| HELD_IN.contains(&wchan.trim_ascii()))
     }
 
     /// The parent of a vfork(2) sleeps in `D` (a killable wait since 2.6.25), and yet waits for its
@@ -164,7 +184,7 @@ impl Reading<'_> {
                 }
             }
             End::Epoll { fd } => self.epoll(pid, fd, controlling, 0, sources),
-            End::Uring { fd } => self.uring(pid, fd, controlling, sources),
+            End::Uring { fd } => sources.push(self.uring(pid, fd)),
             End::Child(Children::PidFd(fd)) => sources.push(self.pidfd(pid, fd)),
             End::Child(children) => sources.push(Source::Child(children)),
             End::Futex { addr, private } => {
@@ -233,12 +253,17 @@ impl Reading<'_> {
         all.into_iter().find(|&other| self.kernel.fd_stat(pid, other).is_ok_and(same))
     }
 
-    /// What an io_uring has pending. The kernel shows polls (`PollList`) with the operation, not
-    /// the file; any other request is not shown at all. So this is opaque unless nothing can be
-    /// pending, and never a guess.
-    fn uring(&mut self, pid: Pid, fd: RawFd, controlling: Controlling, sources: &mut Vec<Source>) {
-        let _ = (pid, fd, controlling);
-        sources.push(Source::Unknown { what: "io_uring".to_owned() });
+    /// What an io_uring has pending. The kernel shows the operations that wait for their file
+    /// (`PollList`), not the file; other requests are not shown at all. So this is opaque, and the
+    /// operations are for people.
+    fn uring(&mut self, pid: Pid, fd: RawFd) -> Source {
+        let ring = self.kernel.fdinfo(pid, fd).ok().and_then(|text| fdinfo::uring(&text));
+        let pending = ring.map(|ring| ring.pending).unwrap_or_default();
+        let what = match pending[..] {
+            [] => "io_uring".to_owned(),
+            _ => format!("io_uring, pending opcodes {pending:?}"),
+        };
+        Source::Unknown { what }
     }
 
     /// A blocking call on a socket ends after SO_RCVTIMEO (socket(7)), which no argument shows.

@@ -222,8 +222,9 @@ pub enum Opacity {
     Denied,
     /// This kernel (or sandbox) does not offer the source.
     Unsupported,
-    /// The call is known, but not what it waits for.
-    Undecided,
+    /// It is held in its call, and what the call waits for would not wake it: a frozen control group,
+    /// a seccomp filter whose supervisor has not answered.
+    Held,
 }
 
 /// A blocked call with the objects behind its descriptors.

@@ -35,6 +35,9 @@ pub struct Screen {
     bytes: u64,
 }
 
+/// In characters.
+const LONGEST_PROMPT: usize = 400;
+
 /// The state behind the sequences.
 struct Painter {
     parser: vt100::Parser<Scrolled>,
@@ -110,7 +113,7 @@ impl Screen {
     pub fn output(&self) -> Output {
         let screen = self.painter.parser.screen();
         Output {
-            line: line_before_cursor(screen),
+            line: end_of(line_before_cursor(screen)),
             full_screen: screen.alternate_screen() || self.painter.drawing == Drawing::FullScreen,
             mark: self.painter.mark,
             last: self.last,
@@ -186,6 +189,13 @@ impl Painter {
             _ => {}
         }
     }
+}
+
+/// The end of a line, as far as a prompt can reasonably be long: a program that prints without a line
+/// break would have a screenful of it.
+fn end_of(line: String) -> String {
+    let from = line.char_indices().rev().nth(LONGEST_PROMPT - 1).map_or(0, |(at, _)| at);
+    line[from..].to_owned()
 }
 
 /// The text before the cursor on its line, joined where the terminal wrapped it. Blanks count: the

@@ -91,7 +91,7 @@ pub enum End {
         /// The epoll's own descriptor.
         fd: i32,
     },
-    /// A completion on an io_uring: the observer reads what is pending from `fdinfo`.
+    /// A completion on an io_uring; the kernel does not show of what file.
     Uring {
         /// The ring's descriptor.
         fd: i32,

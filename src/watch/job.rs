@@ -225,7 +225,8 @@ impl Job {
             }
         };
         let judgement = self.judged(&mut observation, now);
-        if let Some(exited) = self.ended() {
+        let ended = self.ended().or(self.has_vanished(&observation).then(Exited::default));
+        if let Some(exited) = ended {
             // A leader that has just ended is no news but that.
             self.publish_end(exited, now);
             return;
@@ -283,6 +284,16 @@ impl Job {
                 crate::sys::tty::has_data(&*end).unwrap_or(true).then(Exited::default)
             }
         }
+    }
+
+    /// A foreign terminal that was hung up is nobody's any more, even if the job lives on.
+    fn has_vanished(&self, observation: &Observation) -> bool {
+        let Some(terminal) = &observation.terminal else { return false };
+        let on_it = |tty: Option<u64>| tty == Some(terminal.id.rdev);
+        matches!(self.origin, Origin::Foreign { .. })
+            && observation.whole
+            && !observation.processes.is_empty()
+            && !observation.processes.values().any(|process| on_it(process.tty))
     }
 
     fn publish_end(&mut self, exited: Exited, now: Instant) {

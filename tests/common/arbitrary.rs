@@ -146,7 +146,7 @@ fn wait() -> impl Strategy<Value = Wait> {
 
 /// What a task does; asleep most of the time, so that something is left to be decided.
 fn state() -> impl Strategy<Value = TaskState> {
-    let opaque = select(vec![Opacity::Denied, Opacity::Unsupported, Opacity::Undecided]);
+    let opaque = select(vec![Opacity::Denied, Opacity::Unsupported, Opacity::Held]);
     prop_oneof![
         12 => wait().prop_map(TaskState::Blocked),
         1 => Just(TaskState::Runnable),

@@ -106,6 +106,8 @@ struct Look<'a> {
     /// asked.
     orphans: Option<Vec<Pid>>,
     moved: bool,
+    /// Some children list cannot be read here.
+    unlisted: bool,
 }
 
 impl Looker {
@@ -161,6 +163,7 @@ impl Looker {
             ways: Vec::new(),
             orphans: None,
             moved: false,
+            unlisted: false,
             looker: self,
         };
         look.terminal(foreground);
@@ -195,6 +198,7 @@ impl Looker {
             ways: proved.ways,
             orphans: None,
             moved: false,
+            unlisted: false,
             looker: self,
         };
         look.observation.at = look.kernel.now();

@@ -109,6 +109,8 @@ impl Look<'_> {
         {
             self.moved = true;
         }
+        // Without the lists of children a new one may have run unseen.
+        let counted = counted && !self.unlisted;
         self.observation.instant = match (self.moved, counted) {
             (true, _) => Instantaneous::Moved,
             (false, true) if !self.observation.returned.is_empty() => Instantaneous::Returned,
@@ -157,7 +159,10 @@ impl Look<'_> {
         match children_of(self.kernel, process.pid, &threads) {
             Ok(children) => children == process.children,
             Err(super::ReadError::Gone) => false,
-            Err(_) => true,
+            Err(_) => {
+                self.unlisted = true;
+                true
+            }
         }
     }
 

@@ -167,7 +167,7 @@ impl<'a> Case<'a> {
                     match why {
                         crate::observe::Opacity::Denied => "permission denied",
                         crate::observe::Opacity::Unsupported => "not offered here",
-                        crate::observe::Opacity::Undecided => "the kernel does not say",
+                        crate::observe::Opacity::Held => "frozen, or held by a filter",
                     }
                 )),
                 TaskState::Blocked(wait) if self.graph.causes[at].contains(&Cause::Unseen) => {
