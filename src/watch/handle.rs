@@ -42,7 +42,10 @@ pub(super) struct Shared {
 
 #[derive(Debug, Default)]
 struct News {
+    /// The change that was told last.
     latest: Option<Change>,
+    /// The verdict of the last look, where it was no news.
+    present: Option<Verdict>,
     closed: bool,
     subscribers: Vec<Sender<Change>>,
     #[cfg(feature = "tokio")]
@@ -56,14 +59,14 @@ impl Shared {
         #[cfg(feature = "tokio")]
         news.streams.retain(|stream| stream.send(change.clone()).is_ok());
         news.latest = Some(change);
+        news.present = None;
         self.changed.notify_all();
     }
 
-    /// The same state, seen again: what it says in passing (on what a busy job waits) is newer.
+    /// No news, but what the verdict says in passing (on what a busy job waits) is newer. Who waits
+    /// for a change is shown what was told, so that nothing told can be missed.
     pub(super) fn refresh(&self, verdict: Verdict) {
-        if let Some(latest) = &mut self.lock().latest {
-            latest.verdict = verdict;
-        }
+        self.lock().present = Some(verdict);
     }
 
     pub(super) fn close(&self) {
@@ -96,7 +99,9 @@ impl Watched {
     /// The latest verdict; `None` before the first look, which follows at once.
     #[must_use]
     pub fn verdict(&self) -> Option<Verdict> {
-        self.shared.lock().latest.as_ref().map(|change| change.verdict.clone())
+        let news = self.shared.lock();
+        let told = || news.latest.as_ref().map(|change| change.verdict.clone());
+        news.present.clone().or_else(told)
     }
 
     /// The terminal's path (`/dev/pts/3`); `None` for a process tree without one.
