@@ -72,7 +72,9 @@ impl Reading<'_> {
             }),
             b'D' => self.uninterruptible(task, controlling),
             _ => match self.blocked(task, controlling, former) {
-                Ok(Some(_)) if self.is_held(task) => Ok(TaskState::Opaque { why: Opacity::Held }),
+                Ok(Some(wait)) if wait.reads_any_terminal() && self.is_held(task) => {
+                    Ok(TaskState::Opaque { why: Opacity::Held })
+                }
                 Ok(Some(wait)) => Ok(TaskState::Blocked(wait)),
                 Ok(None) => Ok(TaskState::Runnable),
                 Err(ReadError::Gone) => Err(ReadError::Gone),
@@ -84,7 +86,8 @@ impl Reading<'_> {
 
     /// A task of a frozen control group (v2) sleeps in `S` and shows the call that it was in; so does
     /// one whose call a seccomp filter has handed to a supervisor (seccomp_unotify(2)). Only the
-    /// kernel function that it sleeps in tells.
+    /// kernel function that it sleeps in tells. Asked of those who seem to read a terminal: for them
+    /// it makes the difference, and the answer is dear.
     fn is_held(&mut self, task: TaskId) -> bool {
         self.kernel
             .task_file(task, TaskFile::Wchan)
@@ -353,6 +356,15 @@ impl Wait {
                 Some(*fd)
             }
             _ => None,
+        })
+    }
+
+    /// Does it end by input on some terminal?
+    #[must_use]
+    pub fn reads_any_terminal(&self) -> bool {
+        self.sources.iter().any(|source| {
+            matches!(source, Source::Object { interest, object: Object::Terminal(_), .. }
+                if interest.read)
         })
     }
 

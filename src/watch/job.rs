@@ -239,7 +239,8 @@ impl Job {
             self.shared.refresh(judgement.verdict);
         }
         let now = kernel.now();
-        self.schedule.looked(now, spent(), posture, whole);
+        let cost = spent().saturating_sub(self.looker.take_scan_cost());
+        self.schedule.looked(now, cost, posture, whole);
     }
 
     fn judged(&mut self, observation: &mut Observation, now: Instant) -> Judgement {

@@ -24,6 +24,8 @@ const HEARTBEAT: Duration = Duration::from_millis(250);
 const GUESSING: Duration = Duration::from_millis(50);
 /// The CPU time that looks may take in the long run: this part of the elapsed time (0.8 %).
 const PART_OF_TIME: u32 = 125;
+/// What a look is taken to cost before any was made.
+const TYPICAL: Duration = Duration::from_micros(100);
 /// What may be saved up for a burst of looks.
 const SAVINGS: Duration = Duration::from_millis(4);
 
@@ -54,6 +56,8 @@ pub struct Schedule {
     /// CPU time that may be spent; negative amounts are held in `debt`.
     savings: Duration,
     debt: Duration,
+    /// What a look has cost lately.
+    typical: Duration,
     earned_at: Instant,
     whole_at: Instant,
 }
@@ -67,6 +71,7 @@ impl Schedule {
             next: now,
             savings: SAVINGS,
             debt: Duration::ZERO,
+            typical: TYPICAL,
             earned_at: now,
             whole_at: now,
         }
@@ -132,7 +137,13 @@ impl Schedule {
         self.savings = (self.savings + rest).min(SAVINGS);
     }
 
+    /// Charges a look. One that cost many times what looks of this job do was interrupted: a host
+    /// that takes the CPU away from a guest charges the thread for it (an outlier of 2 ms would
+    /// forbid looks for 250 ms).
     fn spend(&mut self, cost: Duration) {
+        let most = self.typical * 4;
+        self.typical = (self.typical * 7 + cost) / 8;
+        let cost = cost.min(most);
         let owed = cost.saturating_sub(self.savings);
         self.savings = self.savings.saturating_sub(cost);
         self.debt += owed;
@@ -193,12 +204,21 @@ mod tests {
     #[test]
     fn input_is_followed_by_a_look_at_once_whatever_was_spent_before() {
         let mut schedule = Schedule::new(Duration::ZERO);
-        schedule.looked(Duration::ZERO, 10 * SAVINGS, Posture::Moving, true);
+        for _ in 0..50 {
+            schedule.looked(Duration::ZERO, SAVINGS, Posture::Moving, true);
+        }
         let now = Duration::from_millis(1);
         schedule.event(now);
         assert!(schedule.due() > now + Duration::from_millis(100));
         schedule.given(now);
         assert_eq!(schedule.due(), now);
+    }
+
+    #[test]
+    fn one_look_that_was_interrupted_does_not_forbid_the_next() {
+        let mut schedule = Schedule::new(Duration::ZERO);
+        schedule.looked(Duration::ZERO, SAVINGS, Posture::Moving, true);
+        assert!(schedule.due() < Duration::from_millis(1), "{:?}", schedule.due());
     }
 
     #[test]

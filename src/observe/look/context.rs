@@ -196,7 +196,14 @@ impl Look<'_> {
         }
     }
 
-    /// The status of a process, and whether it has timers of its own.
+    /// Does a task read a terminal? Then timers beside it decide nothing.
+    fn has_reader(&self) -> bool {
+        self.observation.tasks.iter().any(
+            |task| matches!(&task.state, TaskState::Blocked(wait) if wait.reads_any_terminal()),
+        )
+    }
+
+    /// The status of a process, and whether it has timers of its own, where that matters.
     fn status(&mut self, pid: Pid) -> Option<(Status, bool)> {
         let counters = self.counters(pid);
         let known = self.looker.known.get(&pid).filter(|known| known.counters == counters);
@@ -205,8 +212,11 @@ impl Look<'_> {
         }
         let leader = TaskId { pid, tid: pid };
         let text = self.kernel.task_file(leader, TaskFile::Status).ok()?;
-        let timers = self.kernel.task_file(leader, TaskFile::Timers);
-        let read = (Status::parse(&text)?, timers.is_ok_and(|text| !text.is_empty()));
+        let timers = !self.has_reader() && {
+            let timers = self.kernel.task_file(leader, TaskFile::Timers);
+            timers.is_ok_and(|text| !text.is_empty())
+        };
+        let read = (Status::parse(&text)?, timers);
         if let Some(known) = self.looker.known.get_mut(&pid)
             && known.counters == counters
         {

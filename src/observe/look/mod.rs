@@ -132,6 +132,12 @@ impl Looker {
         &self.scope
     }
 
+    /// The time that was spent since the last call on what is paced by itself and is no part of a
+    /// look's cost: scans of the whole machine.
+    pub fn take_scan_cost(&mut self) -> std::time::Duration {
+        self.outside.take_cost()
+    }
+
     /// Looks. `live` says whether a task moves by itself, whatever the others do; with
     /// [`Depth::FirstLive`] the look ends at the first member of which it is true.
     pub fn look(

@@ -56,6 +56,8 @@ pub(super) struct Outside {
     made: (Instant, Duration),
     /// The answer does not depend on it now.
     rests: bool,
+    /// What scans have cost that nobody was told of.
+    unpaid: Duration,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,6 +67,11 @@ struct Found {
 }
 
 impl Outside {
+    /// The time that scans took since the last call. They are paced by their own cost.
+    pub(super) fn take_cost(&mut self) -> Duration {
+        std::mem::take(&mut self.unpaid)
+    }
+
     /// Outsiders come and go without the job's doing: is it time to look for them again?
     pub(super) fn is_due(&self, now: Instant) -> bool {
         !self.rests && !self.wanted.is_nothing() && now >= self.next
@@ -93,6 +100,7 @@ impl Outside {
         self.pause = self.pause.max(cost * COST_FACTOR).min(LATEST);
         (self.wanted, self.found) = (wanted, found.clone());
         (self.next, self.made) = (now + self.pause, (now, cost));
+        self.unpaid += cost;
         found
     }
 }
