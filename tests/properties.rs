@@ -267,7 +267,6 @@ fn a_wait_for_nothing_at_all_is_inert() {
         state: TaskState::Blocked(wait),
         runs: None,
         cpu: None,
-        since: None,
     };
     let observation = Observation { tasks: vec![task], ..Observation::default() };
     let graph = Graph::build(&observation, &|_| TimerRole::Moves);

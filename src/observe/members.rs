@@ -73,7 +73,6 @@ impl Identity {
             children: Vec::new(),
             signals: None,
             tracer: 0,
-            fds_visible: true,
         }
     }
 }

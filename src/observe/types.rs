@@ -155,8 +155,6 @@ pub struct Process {
     pub signals: Option<Signals>,
     /// Who traces it (`TracerPid`), 0 for nobody.
     pub tracer: Pid,
-    /// Its descriptors could be read.
-    pub fds_visible: bool,
 }
 
 /// Signal masks of proc_pid_status(5): bit `n - 1` stands for signal `n`.
@@ -183,8 +181,6 @@ pub struct Task {
     pub runs: Option<u64>,
     /// CPU time it has used.
     pub cpu: Option<Duration>,
-    /// When it last ran, where that is known (`se.exec_start` of `/proc/PID/sched`).
-    pub since: Option<Instant>,
 }
 
 /// What a task does, from what the kernel shows.

@@ -169,20 +169,14 @@ fn signals() -> impl Strategy<Value = Signals> {
 
 fn process(pid: Pid) -> impl Strategy<Value = Process> {
     let groups = (0..4, 0..4, 0..4);
-    let flags = (proptest::bool::weighted(0.8), proptest::bool::weighted(0.1), any::<bool>());
+    let flags = (proptest::bool::weighted(0.8), proptest::bool::weighted(0.1));
     let places = (
         option::of(select(&TTYS[..])),
         option::of(signals()),
         prop_oneof![9 => Just(0), 1 => 1..=5],
     );
     (groups, flags, places, vec(1..=5, 0..3), name()).prop_map(
-        move |(
-            (ppid, pgrp, tpgid),
-            (member, relay, fds_visible),
-            (tty, signals, tracer),
-            children,
-            comm,
-        )| {
+        move |((ppid, pgrp, tpgid), (member, relay), (tty, signals, tracer), children, comm)| {
             Process {
                 pid,
                 start: 1,
@@ -198,7 +192,6 @@ fn process(pid: Pid) -> impl Strategy<Value = Process> {
                 children,
                 signals,
                 tracer,
-                fds_visible,
             }
         },
     )
@@ -249,7 +242,7 @@ fn tasks_in(state: impl Strategy<Value = TaskState>) -> impl Strategy<Value = Ve
     let task = (1..=4, 0..3, name(), state, option::of(0_u64..3)).prop_map(
         |(pid, thread, comm, state, runs)| {
             let id = TaskId { pid, tid: pid + 10 * thread };
-            Task { id, comm, state, runs, cpu: None, since: None }
+            Task { id, comm, state, runs, cpu: None }
         },
     );
     vec(task, 0..6).prop_map(|mut tasks| {

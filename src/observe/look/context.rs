@@ -18,13 +18,9 @@ impl Look<'_> {
         let pids: Vec<Pid> = self.walk.order.clone();
         let mut tables = BTreeMap::new();
         for pid in pids {
-            if let Ok(table) = self.table(pid) {
-                tables.insert(pid, table);
-                continue;
-            }
-            self.observation.tables_hidden = true;
-            if let Some(process) = self.observation.processes.get_mut(&pid) {
-                process.fds_visible = false;
+            match self.table(pid) {
+                Ok(table) => drop(tables.insert(pid, table)),
+                Err(_) => self.observation.tables_hidden = true,
             }
         }
         self.observation.holders = holders::by_object(tables.values());

@@ -281,5 +281,5 @@ fn foreground_of(scope: &Scope, kernel: &mut dyn Kernel, seen: &Observation) -> 
 }
 
 fn task_of(id: TaskId, comm: String, state: TaskState, counter: Counter) -> Task {
-    Task { id, comm, state, runs: counter.runs, cpu: counter.cpu, since: None }
+    Task { id, comm, state, runs: counter.runs, cpu: counter.cpu }
 }

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Counter, Identity, Inet, Instantaneous, Look, Observation, Pid, Process, Proved, TaskId,
+    Counter, Identity, Inet, Instantaneous, Look, Observation, Pid, Process, Proved, Task, TaskId,
     TaskState, Transit, children_of, counter, foreground_of, read_stat,
 };
 
@@ -79,25 +79,27 @@ impl Look<'_> {
             self.observation.instant = Instantaneous::NotTried;
             return;
         }
-        let tasks: Vec<(TaskId, TaskState)> =
-            self.observation.tasks.iter().map(|task| (task.id, task.state.clone())).collect();
+        // Lent out for the pass: nothing below asks for them, and a heartbeat need not copy them.
+        let tasks = std::mem::take(&mut self.observation.tasks);
         let mut counted = !tasks.is_empty();
         self.observation.returned.clear();
-        for (task, state) in &tasks {
-            let before = self.walk.counters.get(task).copied().unwrap_or_default();
+        for Task { id, state, .. } in &tasks {
+            let before = self.walk.counters.get(id).copied().unwrap_or_default();
             counted &= before.runs.is_some();
-            if self.slept(*task, state, before) {
+            if self.slept(*id, state, before) {
                 continue;
             }
-            match self.is_back(*task, state) {
-                true => self.observation.returned.push(*task),
+            match self.is_back(*id, state) {
+                true => self.observation.returned.push(*id),
                 false => self.moved = true,
             }
         }
-        let processes: Vec<Process> = self.observation.processes.values().cloned().collect();
-        if !self.moved && !processes.iter().all(|process| self.same_family(process)) {
+        self.observation.tasks = tasks;
+        let processes = std::mem::take(&mut self.observation.processes);
+        if !self.moved && !processes.values().all(|process| self.same_family(process)) {
             self.moved = true;
         }
+        self.observation.processes = processes;
         if foreground_of(&self.looker.scope, self.kernel, &self.observation) != foreground {
             self.moved = true;
         }
