@@ -39,8 +39,8 @@ const EPOLL_PRIORITY: u32 = libc::EPOLLPRI as u32;
 pub(super) struct Reading<'k> {
     pub(super) kernel: &'k mut dyn Kernel,
     pub(super) sockets: &'k mut Sockets,
-    /// The convention of the process's calls; it changes at exec only.
-    pub(super) arch: Result<Arch, ReadError>,
+    /// A thread of the process that shows its files.
+    pub(super) thread: Pid,
 }
 
 impl Reading<'_> {
@@ -123,7 +123,7 @@ impl Reading<'_> {
             Some(Syscall::Running | Syscall::NotInCall) => return Ok(None),
             Some(Syscall::KernelThread) | None => return Err(ReadError::Unsupported),
         };
-        let arch = self.arch?;
+        let arch = self.arch(registers)?;
         let call = self.decode(task, arch, registers);
         if call.name == RESTART
             && let Some(former) = former
@@ -131,6 +131,15 @@ impl Reading<'_> {
             return Ok(Some(former.clone()));
         }
         Ok(Some(self.resolve(task, call, registers.stack, controlling)))
+    }
+
+    /// The convention of the process's calls. A 32-bit program has its stack below 4 GiB, where
+    /// nearly no other has; for the rest its file tells.
+    fn arch(&mut self, registers: Registers) -> Result<Arch, ReadError> {
+        match u32::try_from(registers.stack) {
+            Ok(_) => self.kernel.arch(self.thread),
+            Err(_) => Ok(Arch::NATIVE),
+        }
     }
 
     fn decode(&mut self, task: TaskId, arch: Arch, registers: Registers) -> Call {

@@ -249,7 +249,6 @@ impl<K: Kernel> Kernel for Hidden<K> {
         Ok(TtyState {
             modes: state.modes.filter(|_| modes),
             foreground: state.foreground.filter(|_| groups),
-            session: state.session.filter(|_| groups),
         })
     }
 

@@ -173,8 +173,6 @@ pub struct TtyState {
     pub modes: Option<Modes>,
     /// TIOCGPGRP; only a master tells it to everyone.
     pub foreground: Option<Pid>,
-    /// TIOCGSID, likewise.
-    pub session: Option<Pid>,
 }
 
 /// The queues of a terminal at this moment.

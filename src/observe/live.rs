@@ -15,7 +15,7 @@ use super::{
     TtyAccess, TtyReady, TtyState, UnixSocket,
 };
 use crate::proc::Reader;
-use crate::proc::reader::{Kept, whole};
+use crate::proc::reader::{Kept, Printed, whole};
 use crate::sys::sock_diag::SockDiag;
 use crate::sys::{clock, memory, pidfd, stat};
 use crate::wait::Arch;
@@ -69,21 +69,15 @@ impl Live {
     }
 
     fn kept(&mut self, task: TaskId, file: Kept) -> nix::Result<String> {
-        self.reader.read(task.pid, task.tid, file, &mut self.buffer)?;
-        Ok(self.text())
+        self.reader.read(task.pid, task.tid, file, &mut self.buffer).map(text)
+    }
+
+    fn at_once(&mut self, path: &str) -> nix::Result<String> {
+        whole(path, Printed::AtOnce, &mut self.buffer).map(text)
     }
 
     fn whole(&mut self, path: &str) -> nix::Result<String> {
-        whole(path, &mut self.buffer)?;
-        Ok(self.text())
-    }
-
-    fn text(&self) -> String {
-        // Nearly all of it is ASCII, for which the check alone is twice as fast.
-        match std::str::from_utf8(&self.buffer) {
-            Ok(text) => text.to_owned(),
-            Err(_) => String::from_utf8_lossy(&self.buffer).into_owned(),
-        }
+        whole(path, Printed::Unknown, &mut self.buffer).map(text)
     }
 
     /// sock_diag(7) for the sockets of a process; refused where its network namespace is not ours.
@@ -96,6 +90,14 @@ impl Live {
             .as_mut()
             .filter(|sockets| sockets.namespace == namespace)
             .ok_or(ReadError::Unsupported)
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    // Nearly all of it is ASCII, for which the check alone is twice as fast.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
 
@@ -127,9 +129,9 @@ impl Kernel for Live {
             TaskFile::Stat => self.kept(task, Kept::Stat),
             TaskFile::Schedstat => self.kept(task, Kept::Schedstat),
             TaskFile::Children => self.kept(task, Kept::Children),
-            TaskFile::Status => self.whole(&format!("/proc/{pid}/task/{tid}/status")),
-            TaskFile::Wchan => self.whole(&format!("/proc/{pid}/task/{tid}/wchan")),
-            TaskFile::Sched => self.whole(&format!("/proc/{pid}/task/{tid}/sched")),
+            TaskFile::Status => self.at_once(&format!("/proc/{pid}/task/{tid}/status")),
+            TaskFile::Wchan => self.at_once(&format!("/proc/{pid}/task/{tid}/wchan")),
+            TaskFile::Sched => self.at_once(&format!("/proc/{pid}/task/{tid}/sched")),
             TaskFile::Cmdline => self.whole(&format!("/proc/{pid}/cmdline")),
             TaskFile::Maps => self.whole(&format!("/proc/{pid}/maps")),
             TaskFile::Timers => self.whole(&format!("/proc/{pid}/timers")),

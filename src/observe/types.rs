@@ -183,6 +183,14 @@ pub struct Task {
     pub cpu: Option<Duration>,
 }
 
+impl Task {
+    /// Does it sleep until there is input on some terminal (or longer)?
+    #[must_use]
+    pub fn reads_terminal(&self) -> bool {
+        matches!(&self.state, TaskState::Blocked(wait) if wait.reads_any_terminal())
+    }
+}
+
 /// What a task does, from what the kernel shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskState {

@@ -34,6 +34,14 @@ impl Kept {
             Kept::Children => "children",
         }
     }
+
+    fn printed(self) -> Printed {
+        match self {
+            // A PID and a blank.
+            Kept::Children => Printed::Records(16),
+            Kept::Syscall | Kept::Stat | Kept::Schedstat => Printed::AtOnce,
+        }
+    }
 }
 
 /// Keeps the files of the tasks that were read last.
@@ -71,24 +79,24 @@ impl Reader {
         Reader { tasks: HashMap::new(), most_tasks, most_files, open: 0, reads: 0 }
     }
 
-    /// Replaces what is in `buffer` by the file's content.
+    /// The file's content, in `buffer`.
     ///
     /// # Errors
     /// `ENOENT` and `ESRCH` when the task is gone, or the kernel has no such file; `EACCES` and
     /// `EPERM` without permission.
-    pub fn read(
+    pub fn read<'b>(
         &mut self,
         pid: i32,
         tid: i32,
         file: Kept,
-        buffer: &mut Vec<u8>,
-    ) -> nix::Result<()> {
+        buffer: &'b mut Vec<u8>,
+    ) -> nix::Result<&'b [u8]> {
         self.reads += 1;
         let task = (pid, tid);
         if let Some(files) = self.tasks.get_mut(&task) {
             files.last_read = self.reads;
             if let Some(fd) = &files.files[file as usize] {
-                let answer = content(fd, file, buffer);
+                let answer = read_from_start(fd, file.printed(), buffer);
                 if answer.is_err() {
                     self.forget(task);
                 }
@@ -103,9 +111,9 @@ impl Reader {
             }
             answer => answer,
         }?;
-        content(&fd, file, buffer)?;
+        let content = read_from_start(&fd, file.printed(), buffer)?;
         self.keep(task, file, fd);
-        Ok(())
+        Ok(content)
     }
 
     /// How many descriptors are open.
@@ -146,42 +154,65 @@ impl Reader {
 ///
 /// # Errors
 /// As open(2) and read(2).
-pub fn whole(path: &str, buffer: &mut Vec<u8>) -> nix::Result<()> {
-    read_from_start(&open_file(path)?, false, buffer)
+pub fn whole<'b>(path: &str, printed: Printed, buffer: &'b mut Vec<u8>) -> nix::Result<&'b [u8]> {
+    read_from_start(&open_file(path)?, printed, buffer)
 }
 
 fn open_file(path: &str) -> nix::Result<OwnedFd> {
     open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())
 }
 
-fn content(fd: &OwnedFd, file: Kept, buffer: &mut Vec<u8>) -> nix::Result<()> {
-    read_from_start(fd, file != Kept::Children, buffer)
+/// How the kernel prints a file, which tells the last read from one that has more behind it
+/// (fs/seq_file.c).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Printed {
+    /// In one piece (`single_open()`): a short read is the last.
+    AtOnce,
+    /// Record by record, as many as fit into a page of the kernel's: a read is the last if another
+    /// record of this length would have fitted.
+    Records(usize),
+    /// Records of any length: an empty read is the last.
+    Unknown,
 }
 
-/// Reads up to the end, or, of a file that the kernel prints in one piece (`single_open()`), up to
-/// the first short read: that saves a system call.
-fn read_from_start(fd: &OwnedFd, one_piece: bool, buffer: &mut Vec<u8>) -> nix::Result<()> {
-    const STEP: usize = 4096;
+/// The least that a page has on any machine, and by how much the buffer grows.
+const PAGE: usize = 4096;
+
+impl Printed {
+    fn ended(self, count: usize, room: usize) -> bool {
+        match self {
+            _ if count == 0 => true,
+            Printed::AtOnce => count < room,
+            Printed::Records(longest) => count < room && count + longest <= PAGE,
+            Printed::Unknown => false,
+        }
+    }
+}
+
+/// The buffer only grows: to fill it with zeros for every read would cost more than many a read.
+fn read_from_start<'b>(
+    fd: &OwnedFd,
+    printed: Printed,
+    buffer: &'b mut Vec<u8>,
+) -> nix::Result<&'b [u8]> {
     let mut length = 0;
     loop {
-        if buffer.len() < length + STEP {
-            buffer.resize((length + STEP).max(2 * length), 0);
+        if buffer.len() < length + PAGE {
+            buffer.resize((length + PAGE).max(2 * length), 0);
         }
         let offset = libc::off_t::try_from(length).map_err(|_| Errno::EFBIG)?;
+        let room = buffer.len() - length;
         match pread(fd, &mut buffer[length..], offset) {
-            Ok(0) => break,
             Ok(count) => {
                 length += count;
-                if one_piece && length < buffer.len() {
-                    break;
+                if printed.ended(count, room) {
+                    return Ok(&buffer[..length]);
                 }
             }
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),
         }
     }
-    buffer.truncate(length);
-    Ok(())
 }
 
 #[cfg(test)]
@@ -198,8 +229,8 @@ mod tests {
         let mut reader = Reader::new(8);
         let mut buffer = Vec::new();
         reader.read(pid, pid, Kept::Stat, &mut buffer).unwrap();
-        reader.read(pid, pid, Kept::Children, &mut buffer).unwrap();
-        assert_eq!((reader.open_files(), buffer.len()), (2, 0));
+        assert_eq!(reader.read(pid, pid, Kept::Children, &mut buffer), Ok(&[][..]));
+        assert_eq!(reader.open_files(), 2);
         drop(child.stdin.take());
         child.wait().unwrap();
         assert_eq!(reader.read(pid, pid, Kept::Stat, &mut buffer), Err(Errno::ESRCH));
@@ -226,15 +257,32 @@ mod tests {
         let mut reader = Reader { most_files: 0, ..Reader::new(2) };
         let mut buffer = Vec::new();
         let own = std::process::id().cast_signed();
-        reader.read(own, own, Kept::Stat, &mut buffer).unwrap();
-        assert!(!buffer.is_empty());
+        assert!(!reader.read(own, own, Kept::Stat, &mut buffer).unwrap().is_empty());
         assert_eq!(reader.open_files(), 0);
     }
 
     #[test]
     fn large_files_come_whole() {
         let mut buffer = Vec::new();
-        whole("/proc/self/maps", &mut buffer).unwrap();
-        assert_eq!(buffer.last(), Some(&b'\n'));
+        let maps = whole("/proc/self/maps", Printed::Unknown, &mut buffer).unwrap();
+        assert!(maps.len() > PAGE);
+        assert_eq!(maps.last(), Some(&b'\n'));
+    }
+
+    #[test]
+    fn what_was_read_before_is_not_read_again() {
+        let mut buffer = vec![b'x'; 3 * PAGE];
+        let comm = whole("/proc/self/comm", Printed::AtOnce, &mut buffer).unwrap();
+        assert!(!comm.contains(&b'x'), "{comm:?}");
+    }
+
+    #[test]
+    fn a_list_is_at_its_end_where_another_record_would_have_fitted() {
+        let records = Printed::Records(16);
+        assert!(records.ended(PAGE - 16, 2 * PAGE));
+        assert!(!records.ended(PAGE - 15, 2 * PAGE));
+        assert!(!records.ended(10, 10));
+        assert!(records.ended(0, 10));
+        assert!(!Printed::Unknown.ended(10, PAGE));
     }
 }

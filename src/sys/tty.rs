@@ -41,16 +41,6 @@ pub fn foreground<Fd: AsFd>(terminal: Fd) -> nix::Result<Option<Pid>> {
     tcgetpgrp(terminal).map(|group| Some(group).filter(|group| group.as_raw() > 0))
 }
 
-/// The session that has this as its controlling terminal (`TIOCGSID`), under the conditions of
-/// [`foreground`].
-///
-/// # Errors
-/// `ENOTTY` when there is none, or the terminal is not ours to ask.
-pub fn session<Fd: AsFd>(terminal: Fd) -> nix::Result<Option<Pid>> {
-    nix::sys::termios::tcgetsid(terminal)
-        .map(|session| Some(session).filter(|session| session.as_raw() > 0))
-}
-
 /// Opens the slave of a pty master without a path (`TIOCGPTPEER`, Linux 4.13): right even where
 /// the master's devpts is mounted nowhere that we can see. It never becomes our controlling
 /// terminal, and it closes on exec.

@@ -17,8 +17,8 @@ use crate::observe::{
 use crate::pty::{Pty, Screen, Size};
 use crate::verdict::{Exited, Judge, Judgement, State};
 
-/// Read at once from a master: the kernel hands out at most one buffer of 4 KiB a read.
-const READ: usize = 16 << 10;
+/// Read at once from a master: n_tty_read() hands out at most 4 KiB a call.
+const READ: usize = 4 << 10;
 /// Output that is read in one turn, so that a program that prints without end starves no other.
 const TURN: usize = 256 << 10;
 
@@ -225,7 +225,10 @@ impl Job {
             }
         };
         let judgement = self.judged(&mut observation, now);
-        let ended = self.ended().or(self.has_vanished(&observation).then(Exited::default));
+        let ended = match observation.whole {
+            true => self.ended().or(self.has_vanished(&observation).then(Exited::default)),
+            false => None,
+        };
         if let Some(exited) = ended {
             // A leader that has just ended is no news but that.
             self.publish_end(exited, now);
@@ -245,11 +248,14 @@ impl Job {
 
     fn judged(&mut self, observation: &mut Observation, now: Instant) -> Judgement {
         let mut undrained = false;
-        if let Origin::Own(own) = &mut self.origin {
+        if let Origin::Own(own) = &mut self.origin
+            && observation.whole
+        {
             // Everything sleeps, so what is still in the terminal is all that there will be: the
             // prompt must be read before it is told.
-            let answered = own.pump(now) == Pumped::Answered;
             undrained = own.undrained();
+            let answered = undrained && own.pump(now) == Pumped::Answered;
+            undrained = undrained && own.undrained();
             if let Some(terminal) = observation.terminal.as_mut().filter(|_| answered) {
                 // The program waited for us, and does no more.
                 terminal.readable = Some(true);

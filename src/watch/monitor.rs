@@ -21,7 +21,7 @@ use crate::pty::{Pty, Screen, Size};
 use crate::sys::inotify::{TtyEvent, TtyWatch};
 use crate::sys::{clock, epoll, pidfd};
 
-/// Pieces of output that wait for whoever takes them; a piece has at most 16 KiB.
+/// Pieces of output that wait for whoever takes them; a piece has at most 4 KiB.
 const OUTPUT_PIECES: usize = 64;
 /// Tokens of the monitor's own descriptors; a job's are above.
 const ORDERS: u64 = 0;

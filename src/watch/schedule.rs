@@ -27,7 +27,7 @@ const PART_OF_TIME: u32 = 125;
 /// What a look is taken to cost before any was made.
 const TYPICAL: Duration = Duration::from_micros(100);
 /// What may be saved up for a burst of looks.
-const SAVINGS: Duration = Duration::from_millis(4);
+const SAVINGS: Duration = Duration::from_millis(6);
 
 /// What the last look found, as far as the next one depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -263,7 +263,7 @@ impl Kernel for FakeKernel {
 
     fn terminal(&mut self, _: TtyAccess) -> Result<TtyState, ReadError> {
         let Machine { modes, foreground, .. } = self.machine;
-        Ok(TtyState { modes, foreground: Some(foreground), session: Some(10) })
+        Ok(TtyState { modes, foreground: Some(foreground) })
     }
 
     fn tty_ready(&mut self, _: TtyAccess) -> Result<TtyReady, ReadError> {

@@ -20,7 +20,6 @@ pub(super) fn state(access: TtyAccess) -> nix::Result<TtyState> {
             Ok(TtyState {
                 modes: Some(modes(&tty::modes(&master)?)),
                 foreground: group(tty::foreground(&master)),
-                session: group(tty::session(&master)),
             })
         }
         // A slave tells its groups to its own session only.

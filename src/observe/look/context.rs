@@ -15,14 +15,10 @@ impl Look<'_> {
     /// Adds what members wait for: background children, holders of their pipes and sockets, and so
     /// on until nothing new comes.
     pub(super) fn context(&mut self) {
-        let pids: Vec<Pid> = self.walk.order.clone();
-        let mut tables = BTreeMap::new();
-        for pid in pids {
-            match self.table(pid) {
-                Ok(table) => drop(tables.insert(pid, table)),
-                Err(_) => self.observation.tables_hidden = true,
-            }
-        }
+        let mut tables = match self.wants_tables() {
+            true => self.tables(),
+            false => BTreeMap::new(),
+        };
         self.observation.holders = holders::by_object(tables.values());
         self.outside(&mut tables);
         self.lock_holders();
@@ -40,6 +36,41 @@ impl Look<'_> {
         }
         self.statuses();
         self.inner_terminals(&tables);
+    }
+
+    /// Does the answer depend on who holds what? Where somebody reads the job's own terminal, and
+    /// what the others wait for has no descriptor, it does not, and the tables are most of what a
+    /// look costs.
+    fn wants_tables(&self) -> bool {
+        let Some(outer) = self.observation.terminal.as_ref().map(|outer| outer.id) else {
+            return true;
+        };
+        let mut read = false;
+        for source in self.observation.tasks.iter().flat_map(|task| sources(&task.state)) {
+            match source {
+                Source::Object { interest, object: Object::Terminal(tty), .. }
+                    if tty.same(outer) && interest.read =>
+                {
+                    read = true;
+                }
+                Source::Child(Children::PidFd(_)) => return true,
+                Source::Time | Source::Child(_) | Source::Signal { .. } => {}
+                Source::Futex { private: true, .. } => {}
+                _ => return true,
+            }
+        }
+        !read
+    }
+
+    fn tables(&mut self) -> BTreeMap<Pid, Table> {
+        let mut tables = BTreeMap::new();
+        for pid in self.walk.order.clone() {
+            match self.table(pid) {
+                Ok(table) => drop(tables.insert(pid, table)),
+                Err(_) => self.observation.tables_hidden = true,
+            }
+        }
+        tables
     }
 
     /// `/proc/locks` names no holder of an open file description's lock (-1), and of a flock(2) it
@@ -194,9 +225,7 @@ impl Look<'_> {
 
     /// Does a task read a terminal? Then timers beside it decide nothing.
     fn has_reader(&self) -> bool {
-        self.observation.tasks.iter().any(
-            |task| matches!(&task.state, TaskState::Blocked(wait) if wait.reads_any_terminal()),
-        )
+        self.observation.tasks.iter().any(Task::reads_terminal)
     }
 
     /// The status of a process, and whether it has timers of its own, where that matters.

@@ -153,10 +153,9 @@ impl Look<'_> {
     pub(super) fn read_state(&mut self, task: TaskId) -> Result<(String, TaskState), ReadError> {
         let controlling = self.controlling(task.pid);
         let thread = self.living_thread(task.pid);
-        let arch = self.kernel.arch(thread);
         let former = self.former(task);
         let sockets = &mut self.looker.sockets;
-        let mut reading = Reading { kernel: &mut *self.kernel, sockets, arch };
+        let mut reading = Reading { kernel: &mut *self.kernel, sockets, thread };
         reading.state(task, controlling, former.as_ref())
     }
 

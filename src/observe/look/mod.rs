@@ -41,6 +41,16 @@ pub struct Scope {
     pub terminal: Option<Outer>,
 }
 
+impl Scope {
+    /// The foreground group of the job's own terminal, as the `stat` of a process of its session
+    /// names it.
+    fn front(&self, tty: Option<u64>, tpgid: Pid) -> Option<Pid> {
+        let outer = self.terminal.as_ref()?;
+        (matches!(self.root, Root::Session(_)) && tty == Some(outer.id.rdev) && tpgid > 0)
+            .then_some(tpgid)
+    }
+}
+
 /// The job's own terminal, and a way to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outer {
@@ -147,20 +157,24 @@ impl Looker {
         live: &mut dyn FnMut(&Task) -> bool,
     ) -> Observation {
         self.sockets.ask_anew();
-        if let Some(same) = self.unchanged(kernel) {
-            return same;
-        }
-        self.proved = None;
         if depth == Depth::FirstLive
             && let Some(hot) = self.still_hot(kernel, live)
         {
             return hot;
         }
+        if let Some(same) = self.unchanged(kernel) {
+            return same;
+        }
+        self.proved = None;
         let at = kernel.now();
-        let foreground = foreground_of(&self.scope, kernel, &Observation::default());
-        self.front = foreground;
         let (Root::Session(root) | Root::Tree(root)) = self.scope.root;
         let mut walk = Walk::down(kernel, &[root]);
+        let foreground = walk
+            .processes
+            .get(&root)
+            .and_then(|leader| self.scope.front(leader.tty, leader.tpgid))
+            .or_else(|| foreground_of(&self.scope, kernel, &Observation::default()));
+        self.front = foreground;
         let marked = walk.mark_members(self.scope.root, foreground);
         let mut look = Look {
             observation: Observation { at, ..Observation::default() },
@@ -194,6 +208,12 @@ impl Looker {
         if self.outside.is_due(kernel.now()) {
             return None;
         }
+        // What happens on a terminal begins with who reads it: asked first, that says at once that
+        // the rest need not be asked.
+        let mut readers = proved.observation.tasks.iter().filter(|task| task.reads_terminal());
+        if readers.any(|task| counter(kernel, task.id).ok().and_then(|now| now.runs) != task.runs) {
+            return None;
+        }
         if foreground_of(&self.scope, kernel, &proved.observation) != proved.foreground {
             return None;
         }
@@ -224,14 +244,24 @@ impl Looker {
         live: &mut dyn FnMut(&Task) -> bool,
     ) -> Option<Observation> {
         let hot = self.hot.take()?;
-        if foreground_of(&self.scope, kernel, &Observation::default()) != self.front {
-            return None;
-        }
         let read = Identity::read(kernel, hot.id).ok()?;
         if read.tpgid > 0 && read.pgrp != read.tpgid {
             return None;
         }
+        let own = match self.scope.root {
+            Root::Session(leader) if read.session == leader => {
+                self.scope.front(read.tty, read.tpgid)
+            }
+            _ => None,
+        };
+        let front = own.or_else(|| foreground_of(&self.scope, kernel, &Observation::default()));
+        if front != self.front {
+            return None;
+        }
         let now = counter(kernel, hot.id).unwrap_or_default();
+        if now.runs != hot.runs {
+            self.proved = None;
+        }
         let sleeps = read.state == b'S' && now.runs.is_some() && now.runs == hot.runs;
         let task = match hot.state {
             state @ TaskState::Blocked(_) if sleeps => task_of(hot.id, hot.comm, state, now),
@@ -262,22 +292,22 @@ fn read_stat(kernel: &mut dyn Kernel, pid: Pid) -> Option<Identity> {
     Identity::read(kernel, TaskId { pid, tid: pid }).ok()
 }
 
-/// The foreground group: from the master where it is ours, else from the session leader's `tpgid`,
-/// or that of any process seen on the terminal.
+/// The foreground group: the session leader's `tpgid`; once that has ended, what the master says
+/// where it is ours, or any process that was seen on the terminal.
 fn foreground_of(scope: &Scope, kernel: &mut dyn Kernel, seen: &Observation) -> Option<Pid> {
     let outer = scope.terminal.as_ref()?;
+    let Root::Session(leader) = scope.root else { return None };
+    let named = |read: Identity| scope.front(read.tty, read.tpgid);
+    if let Some(group) = read_stat(kernel, leader).and_then(named) {
+        return Some(group);
+    }
     if let Some(access @ TtyAccess::Master(_)) = outer.access
         && let Ok(state) = kernel.terminal(access)
     {
         return state.foreground.filter(|group| *group > 0);
     }
-    let Root::Session(leader) = scope.root else { return None };
     let on_it = seen.processes.values().filter(|process| process.session == leader);
-    std::iter::once(leader)
-        .chain(on_it.map(|process| process.pid))
-        .find_map(|pid| read_stat(kernel, pid))
-        .map(|read| read.tpgid)
-        .filter(|group| *group > 0)
+    on_it.filter_map(|process| read_stat(kernel, process.pid)).find_map(named)
 }
 
 fn task_of(id: TaskId, comm: String, state: TaskState, counter: Counter) -> Task {
