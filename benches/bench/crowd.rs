@@ -1,6 +1,8 @@
 //! A probe with many tasks on a terminal that nobody watches, to be looked at by hand.
 
+use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
@@ -10,6 +12,19 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::stage::probe;
 use crate::stats::Sorted;
+
+/// Reads of our own `stat` between two looks.
+const YARDSTICK: usize = 20;
+
+/// Times in µs.
+pub(crate) struct Looks {
+    /// Everything is read anew.
+    pub(crate) first: Sorted,
+    /// Nothing has run since.
+    pub(crate) again: Sorted,
+    /// The same work between the looks, whatever is looked at: how fast the machine was.
+    pub(crate) yardstick: Sorted,
+}
 
 pub(crate) struct Crowd {
     terminal: Pty,
@@ -47,7 +62,7 @@ impl Crowd {
 
     /// Times in µs of first looks and of second ones, which find that nothing has run since. The
     /// kernel's files are open already, as they are in a watch that goes on.
-    pub(crate) fn looks(&self, times: usize) -> anyhow::Result<[Sorted; 2]> {
+    pub(crate) fn looks(&self, times: usize) -> anyhow::Result<Looks> {
         let mut kernel = Live::with_kept_tasks(1100);
         let mut first = Vec::with_capacity(times);
         let mut second = Vec::with_capacity(times);
@@ -58,7 +73,14 @@ impl Crowd {
             seen.instant == Instantaneous::Proved
         });
         ensure!(settled, "the crowd never sleeps");
+        let own = File::open("/proc/self/stat")?;
+        let mut yardstick = Vec::with_capacity(times);
         for _ in 0..times {
+            let began = Instant::now();
+            for _ in 0..YARDSTICK {
+                own.read_at(&mut [0; 4096], 0)?;
+            }
+            yardstick.push(began.elapsed().as_secs_f64() * 1e6);
             let mut looker = Looker::new(self.scope.clone());
             for samples in [&mut first, &mut second] {
                 let began = Instant::now();
@@ -70,6 +92,10 @@ impl Crowd {
                 })?;
             }
         }
-        Ok([Sorted::new(first), Sorted::new(second)])
+        Ok(Looks {
+            first: Sorted::new(first),
+            again: Sorted::new(second),
+            yardstick: Sorted::new(yardstick),
+        })
     }
 }

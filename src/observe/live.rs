@@ -15,7 +15,7 @@ use super::{
     TtyAccess, TtyReady, TtyState, UnixSocket,
 };
 use crate::proc::Reader;
-use crate::proc::reader::{Kept, Printed, whole};
+use crate::proc::reader::{Kept, whole};
 use crate::sys::sock_diag::SockDiag;
 use crate::sys::{clock, memory, pidfd, stat};
 use crate::wait::Arch;
@@ -72,12 +72,8 @@ impl Live {
         self.reader.read(task.pid, task.tid, file, &mut self.buffer).map(text)
     }
 
-    fn at_once(&mut self, path: &str) -> nix::Result<String> {
-        whole(path, Printed::AtOnce, &mut self.buffer).map(text)
-    }
-
     fn whole(&mut self, path: &str) -> nix::Result<String> {
-        whole(path, Printed::Unknown, &mut self.buffer).map(text)
+        whole(path, &mut self.buffer).map(text)
     }
 
     /// sock_diag(7) for the sockets of a process; refused where its network namespace is not ours.
@@ -129,9 +125,9 @@ impl Kernel for Live {
             TaskFile::Stat => self.kept(task, Kept::Stat),
             TaskFile::Schedstat => self.kept(task, Kept::Schedstat),
             TaskFile::Children => self.kept(task, Kept::Children),
-            TaskFile::Status => self.at_once(&format!("/proc/{pid}/task/{tid}/status")),
-            TaskFile::Wchan => self.at_once(&format!("/proc/{pid}/task/{tid}/wchan")),
-            TaskFile::Sched => self.at_once(&format!("/proc/{pid}/task/{tid}/sched")),
+            TaskFile::Status => self.kept(task, Kept::Status),
+            TaskFile::Wchan => self.kept(task, Kept::Wchan),
+            TaskFile::Sched => self.whole(&format!("/proc/{pid}/task/{tid}/sched")),
             TaskFile::Cmdline => self.whole(&format!("/proc/{pid}/cmdline")),
             TaskFile::Maps => self.whole(&format!("/proc/{pid}/maps")),
             TaskFile::Timers => self.whole(&format!("/proc/{pid}/timers")),

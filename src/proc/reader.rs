@@ -21,10 +21,14 @@ pub enum Kept {
     Schedstat,
     /// `children`
     Children,
+    /// `status`
+    Status,
+    /// `wchan`
+    Wchan,
 }
 
 impl Kept {
-    const COUNT: usize = 4;
+    const COUNT: usize = 6;
 
     fn name(self) -> &'static str {
         match self {
@@ -32,6 +36,8 @@ impl Kept {
             Kept::Stat => "stat",
             Kept::Schedstat => "schedstat",
             Kept::Children => "children",
+            Kept::Status => "status",
+            Kept::Wchan => "wchan",
         }
     }
 
@@ -39,7 +45,7 @@ impl Kept {
         match self {
             // A PID and a blank.
             Kept::Children => Printed::Records(16),
-            Kept::Syscall | Kept::Stat | Kept::Schedstat => Printed::AtOnce,
+            _ => Printed::AtOnce,
         }
     }
 }
@@ -154,8 +160,8 @@ impl Reader {
 ///
 /// # Errors
 /// As open(2) and read(2).
-pub fn whole<'b>(path: &str, printed: Printed, buffer: &'b mut Vec<u8>) -> nix::Result<&'b [u8]> {
-    read_from_start(&open_file(path)?, printed, buffer)
+pub fn whole<'b>(path: &str, buffer: &'b mut Vec<u8>) -> nix::Result<&'b [u8]> {
+    read_from_start(&open_file(path)?, Printed::Unknown, buffer)
 }
 
 fn open_file(path: &str) -> nix::Result<OwnedFd> {
@@ -165,7 +171,7 @@ fn open_file(path: &str) -> nix::Result<OwnedFd> {
 /// How the kernel prints a file, which tells the last read from one that has more behind it
 /// (fs/seq_file.c).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Printed {
+enum Printed {
     /// In one piece (`single_open()`): a short read is the last.
     AtOnce,
     /// Record by record, as many as fit into a page of the kernel's: a read is the last if another
@@ -264,7 +270,7 @@ mod tests {
     #[test]
     fn large_files_come_whole() {
         let mut buffer = Vec::new();
-        let maps = whole("/proc/self/maps", Printed::Unknown, &mut buffer).unwrap();
+        let maps = whole("/proc/self/maps", &mut buffer).unwrap();
         assert!(maps.len() > PAGE);
         assert_eq!(maps.last(), Some(&b'\n'));
     }
@@ -272,7 +278,7 @@ mod tests {
     #[test]
     fn what_was_read_before_is_not_read_again() {
         let mut buffer = vec![b'x'; 3 * PAGE];
-        let comm = whole("/proc/self/comm", Printed::AtOnce, &mut buffer).unwrap();
+        let comm = whole("/proc/self/comm", &mut buffer).unwrap();
         assert!(!comm.contains(&b'x'), "{comm:?}");
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::sys::epoll::EpollFlags;
 use nix::sys::inotify::WatchDescriptor;
 
 use super::handle::{Change, Shared};
@@ -56,6 +57,8 @@ pub(super) struct Own {
     /// A chunk that the reader of the output had no room for yet.
     pub(super) held: Option<Vec<u8>>,
     pub(super) hung_up: bool,
+    /// What its master is listened to for.
+    pub(super) listens: EpollFlags,
 }
 
 pub(super) struct Job {

@@ -122,6 +122,7 @@ impl Monitor {
             output: options.output.then_some(sender),
             held: None,
             hung_up: false,
+            listens: EpollFlags::empty(),
         };
         let shared = Arc::new(Shared::default());
         let job = Job::own(own, options.sight, Arc::clone(&shared), clock::monotonic());
@@ -342,8 +343,8 @@ impl Loop {
         // What cannot be listened to is looked at by the clock.
         match &mut job.origin {
             Origin::Own(own) => {
-                let event = EpollEvent::new(EpollFlags::EPOLLIN, token);
-                let _ = self.epoll.add(own.pty.as_fd(), event);
+                own.listens = EpollFlags::EPOLLIN;
+                let _ = self.epoll.add(own.pty.as_fd(), EpollEvent::new(own.listens, token));
                 if let Some(end) = &own.end {
                     let _ = self.epoll.add(end, EpollEvent::new(EpollFlags::EPOLLIN, token | END));
                 }
@@ -367,7 +368,7 @@ impl Loop {
     /// While input waits for room in the terminal, its master is asked for that too; while output
     /// waits for its reader, the master is left alone.
     fn listen_for_room(&mut self, number: u64) {
-        let Some(Job { origin: Origin::Own(own), .. }) = self.jobs.get(&number) else { return };
+        let Some(Job { origin: Origin::Own(own), .. }) = self.jobs.get_mut(&number) else { return };
         if own.hung_up {
             // A hung-up master stays readable for ever.
             let _ = self.epoll.delete(own.pty.as_fd());
@@ -376,6 +377,9 @@ impl Loop {
         let mut flags = EpollFlags::empty();
         flags.set(EpollFlags::EPOLLIN, own.held.is_none());
         flags.set(EpollFlags::EPOLLOUT, !own.input.is_empty());
+        if flags == std::mem::replace(&mut own.listens, flags) {
+            return;
+        }
         let mut event = EpollEvent::new(flags, FIRST_JOB + (number << 1));
         let changed = self.epoll.modify(own.pty.as_fd(), &mut event);
         if changed == Err(Errno::ENOENT) {

@@ -1,10 +1,10 @@
 //! When to look next. Pure: the clock is an argument.
 //!
-//! Looking costs microseconds, not looking costs latency. After an event the interval doubles up to a
-//! millisecond: a program that prints a prompt blocks at once or has something else to do. From then
-//! on it grows with the quiet time, so that a wait that begins after T of silence is seen within 2 %
-//! of T and a millisecond, and a ten-second silence costs some 300 looks. What looks may cost in all is a budget of CPU time: a
-//! job that prints without end earns no more looks than a quiet one.
+//! Looking costs microseconds, not looking costs latency. After an event the interval doubles up to
+//! 1.4 ms: a program that prints a prompt blocks at once or has something else to do. From then on it
+//! grows with the quiet time, so that a wait that begins after T of silence is seen within 2 % of T
+//! and 2 ms, its own look included, and a ten-second silence costs some 300 looks. What looks may cost
+//! in all is a budget of CPU time: a job that prints without end earns no more looks than a quiet one.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const PART_OF_QUIET: u32 = 50;
 /// The shortest interval: less than a context switch and a look take together.
 const SHORTEST: Duration = Duration::from_micros(50);
 /// Up to here the interval is as long as the quiet time.
-const DOUBLED: Duration = Duration::from_millis(1);
+const DOUBLED: Duration = Duration::from_micros(1400);
 /// The longest interval while the job moves.
 const LONGEST: Duration = Duration::from_millis(250);
 /// While the job waits for input, events tell everything but a death in silence.
@@ -27,7 +27,7 @@ const PART_OF_TIME: u32 = 125;
 /// What a look is taken to cost before any was made.
 const TYPICAL: Duration = Duration::from_micros(100);
 /// What may be saved up for a burst of looks.
-const SAVINGS: Duration = Duration::from_millis(6);
+const SAVINGS: Duration = Duration::from_millis(4);
 
 /// What the last look found, as far as the next one depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

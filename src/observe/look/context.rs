@@ -23,10 +23,11 @@ impl Look<'_> {
         self.outside(&mut tables);
         self.lock_holders();
         let mut seen = 0;
+        let mut told = BTreeSet::new();
         while seen < self.observation.tasks.len() {
             let task = self.observation.tasks[seen].clone();
             seen += 1;
-            for pid in self.related(&task) {
+            for pid in self.related(&task, &mut told) {
                 if self.walk.processes.contains_key(&pid)
                     && !self.observation.processes.contains_key(&pid)
                 {
@@ -152,14 +153,17 @@ impl Look<'_> {
         table
     }
 
-    /// The processes that a task's wait leads to.
-    fn related(&mut self, task: &Task) -> Vec<Pid> {
+    /// The processes that a task's wait leads to; the holders of an object are told once, since all of
+    /// a thousand processes may wait on one pipe.
+    fn related(&mut self, task: &Task, told: &mut BTreeSet<ObjectId>) -> Vec<Pid> {
         let mut pids = Vec::new();
         if matches!(task.state, TaskState::Stopped { traced: true, .. }) {
             pids.extend(self.status(task.id.pid).map(|(status, _)| status.tracer));
         }
-        let holders = |object: ObjectId| {
-            self.observation.holders.get(&object).into_iter().flatten().map(|holder| holder.pid)
+        let mut holders = |object: ObjectId| {
+            let anew = told.insert(object);
+            let holders = self.observation.holders.get(&object).filter(|_| anew);
+            holders.into_iter().flatten().map(|holder| holder.pid)
         };
         for source in sources(&task.state) {
             match source {
