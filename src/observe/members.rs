@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::{Kernel, Pid, Process, ReadError, TaskFile, TaskId};
+use super::{Kernel, Pid, Process, ReadError, Signals, TaskFile, TaskId};
 use crate::proc::{Schedstat, Stat, Status, children};
 
 /// Where a job hangs in the process tree.
@@ -38,6 +38,7 @@ pub(super) struct Identity {
     pub(super) tpgid: Pid,
     pub(super) threads: usize,
     pub(super) start: u64,
+    pub(super) signals: Option<Signals>,
 }
 
 impl Identity {
@@ -54,6 +55,7 @@ impl Identity {
             tpgid: stat.tpgid,
             threads: usize::try_from(stat.threads).unwrap_or(0),
             start: stat.start,
+            signals: stat.signals,
         })
     }
 
@@ -71,7 +73,7 @@ impl Identity {
             relay: false,
             timers: false,
             children: Vec::new(),
-            signals: None,
+            signals: self.signals,
             tracer: 0,
         }
     }

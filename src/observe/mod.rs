@@ -20,3 +20,5 @@ pub use live::Live;
 pub use look::{Depth, Looker, Outer, Scope};
 pub use members::Root;
 pub use types::*;
+
+pub use crate::proc::Signals;

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::proc::Signals;
 use crate::wait::{Children, Interest, LockKind, Timeout};
 
 /// A process or thread number, as in `/proc`.
@@ -151,21 +152,10 @@ pub struct Process {
     pub children: Vec<Pid>,
     /// It has timers of timer_create(2). `/proc` does not say when they expire.
     pub timers: bool,
-    /// Signal dispositions, where `status` can be read.
+    /// What it does with signals, where `stat` tells.
     pub signals: Option<Signals>,
     /// Who traces it (`TracerPid`), 0 for nobody.
     pub tracer: Pid,
-}
-
-/// Signal masks of proc_pid_status(5): bit `n - 1` stands for signal `n`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Signals {
-    /// `SigBlk`.
-    pub blocked: u64,
-    /// `SigIgn`.
-    pub ignored: u64,
-    /// `SigCgt`.
-    pub caught: u64,
 }
 
 /// One task.

@@ -21,7 +21,7 @@ mod terminal;
 pub use children::children;
 pub use reader::Reader;
 pub use schedstat::Schedstat;
-pub use stat::Stat;
+pub use stat::{Signals, Stat};
 pub use status::Status;
 pub use syscall::Syscall;
 pub use terminal::tty_name;

@@ -9,16 +9,8 @@ pub struct Status {
     pub uid: u32,
     /// Its effective user.
     pub euid: u32,
-    /// `SigPnd`: signals pending for the thread, bit `n - 1` for signal `n`.
-    pub pending: u64,
-    /// `ShdPnd`: signals pending for the process.
-    pub shared_pending: u64,
-    /// `SigBlk`.
-    pub blocked: u64,
-    /// `SigIgn`.
+    /// `SigIgn`: the signals that it ignores, bit `n - 1` for signal `n`.
     pub ignored: u64,
-    /// `SigCgt`.
-    pub caught: u64,
     /// Voluntary and other context switches together: stands in for the run counter of
     /// `schedstat` where that is not kept.
     pub switches: u64,
@@ -40,14 +32,8 @@ impl Status {
             match key {
                 "TracerPid" => status.tracer = value.parse().ok()?,
                 "Uid" => (status.uid, status.euid) = users(value)?,
-                "SigPnd" => status.pending = mask(value)?,
-                "ShdPnd" => status.shared_pending = mask(value)?,
-                "SigBlk" => status.blocked = mask(value)?,
                 "SigIgn" => status.ignored = mask(value)?,
-                "SigCgt" => {
-                    status.caught = mask(value)?;
-                    complete = true;
-                }
+                "SigCgt" => complete = true,
                 "voluntary_ctxt_switches" | "nonvoluntary_ctxt_switches" => {
                     status.switches = status.switches.saturating_add(value.parse().ok()?);
                 }
@@ -79,17 +65,8 @@ mod tests {
 
     #[test]
     fn a_process() {
-        let expected = Status {
-            tracer: 812,
-            uid: 1000,
-            euid: 0,
-            pending: 0,
-            shared_pending: 0x10000,
-            blocked: 4,
-            ignored: 0x100_1000,
-            caught: 0xffff_ffff_0000_0002,
-            switches: 110,
-        };
+        let expected =
+            Status { tracer: 812, uid: 1000, euid: 0, ignored: 0x100_1000, switches: 110 };
         assert_eq!(Status::parse(TEXT), Some(expected));
     }
 

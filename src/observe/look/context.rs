@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::gather::sources;
-use super::{Children, Look, Table, Way, holders, read_stat};
+use super::{Children, Known, Look, Table, Way, holders, read_stat};
 use crate::observe::{
-    FileId, Object, ObjectId, Pid, ReadError, Signals, Source, Task, TaskFile, TaskId, TaskState,
+    FileId, Kernel, Object, ObjectId, Pid, ReadError, Source, Task, TaskFile, TaskId, TaskState,
     Terminal, TtyAccess, TtyId,
 };
 use crate::proc::{Status, fdinfo};
@@ -35,7 +35,8 @@ impl Look<'_> {
                 }
             }
         }
-        self.statuses();
+        self.tracers();
+        self.timers();
         self.inner_terminals(&tables);
     }
 
@@ -158,7 +159,7 @@ impl Look<'_> {
     fn related(&mut self, task: &Task, told: &mut BTreeSet<ObjectId>) -> Vec<Pid> {
         let mut pids = Vec::new();
         if matches!(task.state, TaskState::Stopped { traced: true, .. }) {
-            pids.extend(self.status(task.id.pid).map(|(status, _)| status.tracer));
+            pids.push(self.tracer(task.id.pid));
         }
         let mut holders = |object: ObjectId| {
             let anew = told.insert(object);
@@ -210,48 +211,92 @@ impl Look<'_> {
             .map(|process| process.pid)
     }
 
-    /// Signal dispositions and tracers of the processes in the graph.
-    fn statuses(&mut self) {
-        let pids: Vec<Pid> = self.observation.processes.keys().copied().collect();
+    /// Who traces the processes in the graph, where somebody may wait for them as a tracer does: a
+    /// wait for children that they are none of.
+    fn tracers(&mut self) {
+        let waiting: BTreeSet<Pid> = self
+            .observation
+            .tasks
+            .iter()
+            .filter(|task| sources(&task.state).iter().any(|it| matches!(it, Source::Child(_))))
+            .map(|task| task.id.pid)
+            .collect();
+        let fathered = |parent: &Pid, pid: Pid| {
+            let parent = self.observation.processes.get(parent);
+            parent.is_some_and(|parent| parent.pid == pid || parent.children.contains(&pid))
+        };
+        let stopped = |pid: Pid| {
+            let traced =
+                |state: &TaskState| matches!(state, TaskState::Stopped { traced: true, .. });
+            self.observation.tasks.iter().any(|task| task.id.pid == pid && traced(&task.state))
+        };
+        let pids: Vec<Pid> = self
+            .observation
+            .processes
+            .keys()
+            .copied()
+            .filter(|&pid| stopped(pid) || !waiting.iter().all(|parent| fathered(parent, pid)))
+            .collect();
         for pid in pids {
-            let Some((read, timers)) = self.status(pid) else { continue };
+            let tracer = self.tracer(pid);
             if let Some(process) = self.observation.processes.get_mut(&pid) {
-                process.timers = timers;
-                process.tracer = read.tracer;
-                process.signals = Some(Signals {
-                    blocked: read.blocked,
-                    ignored: read.ignored,
-                    caught: read.caught,
-                });
+                process.tracer = tracer;
             }
         }
     }
 
-    /// Does a task read a terminal? Then timers beside it decide nothing.
-    fn has_reader(&self) -> bool {
-        self.observation.tasks.iter().any(Task::reads_terminal)
+    /// Who traces a process; 0 for nobody.
+    fn tracer(&mut self, pid: Pid) -> Pid {
+        self.once(
+            pid,
+            |known| &mut known.tracer,
+            |kernel, leader| {
+                let text = kernel.task_file(leader, TaskFile::Status);
+                text.ok().and_then(|text| Status::parse(&text)).map_or(0, |status| status.tracer)
+            },
+        )
     }
 
-    /// The status of a process, and whether it has timers of its own, where that matters.
-    fn status(&mut self, pid: Pid) -> Option<(Status, bool)> {
-        let counters = self.counters(pid);
-        let known = self.looker.known.get(&pid).filter(|known| known.counters == counters);
-        if let Some(read) = known.and_then(|known| known.status) {
-            return Some(read);
+    /// Which processes have timers of their own. Where somebody reads a terminal, they decide
+    /// nothing.
+    fn timers(&mut self) {
+        if self.observation.tasks.iter().any(Task::reads_terminal) {
+            return;
         }
-        let leader = TaskId { pid, tid: pid };
-        let text = self.kernel.task_file(leader, TaskFile::Status).ok()?;
-        let timers = !self.has_reader() && {
-            let timers = self.kernel.task_file(leader, TaskFile::Timers);
-            timers.is_ok_and(|text| !text.is_empty())
-        };
-        let read = (Status::parse(&text)?, timers);
+        let pids: Vec<Pid> = self.observation.processes.keys().copied().collect();
+        for pid in pids {
+            let timers = self.once(
+                pid,
+                |known| &mut known.timers,
+                |kernel, leader| {
+                    kernel.task_file(leader, TaskFile::Timers).is_ok_and(|text| !text.is_empty())
+                },
+            );
+            if let Some(process) = self.observation.processes.get_mut(&pid) {
+                process.timers = timers;
+            }
+        }
+    }
+
+    /// What is read of a process once for as long as it sleeps.
+    fn once<T: Copy>(
+        &mut self,
+        pid: Pid,
+        place: impl Fn(&mut Known) -> &mut Option<T>,
+        read: impl FnOnce(&mut dyn Kernel, TaskId) -> T,
+    ) -> T {
+        let counters = self.counters(pid);
+        let known = self.looker.known.get_mut(&pid).filter(|known| known.counters == counters);
+        if let Some(value) = known.and_then(|known| *place(known)) {
+            return value;
+        }
+        let value = read(self.kernel, TaskId { pid, tid: pid });
         if let Some(known) = self.looker.known.get_mut(&pid)
             && known.counters == counters
         {
-            known.status = Some(read);
+            *place(known) = Some(value);
         }
-        Some(read)
+        value
     }
 
     /// The terminals whose masters processes of the graph hold, and on which others sit.

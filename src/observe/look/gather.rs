@@ -111,7 +111,7 @@ impl Look<'_> {
             _ => self.read_tasks(&counters),
         };
         self.observation.tasks.extend(tasks.iter().cloned());
-        let known = Known { counters, tasks, table: None, status: None };
+        let known = Known { counters, tasks, table: None, tracer: None, timers: None };
         self.looker.known.insert(pid, known);
     }
 

@@ -20,7 +20,6 @@ use crate::observe::{
     Instantaneous, Kernel, Object, ObjectId, Observation, Outsider, Pid, Process, ReadError,
     Source, Task, TaskId, TaskState, Terminal, TtyAccess, TtyId, Wait,
 };
-use crate::proc::Status;
 use crate::wait::Children;
 
 /// How much a look has to find out.
@@ -85,7 +84,8 @@ struct Known {
     counters: Vec<(TaskId, Counter)>,
     tasks: Vec<Task>,
     table: Option<Result<Table, ReadError>>,
-    status: Option<(Status, bool)>,
+    tracer: Option<Pid>,
+    timers: Option<bool>,
 }
 
 #[derive(Debug)]
@@ -116,6 +116,8 @@ struct Look<'a> {
     /// asked.
     orphans: Option<Vec<Pid>>,
     moved: bool,
+    /// It is a second pass over what was proved before: what has moved is read anew anyway.
+    again: bool,
     /// Some children list cannot be read here.
     unlisted: bool,
 }
@@ -183,6 +185,7 @@ impl Looker {
             ways: Vec::new(),
             orphans: None,
             moved: false,
+            again: false,
             unlisted: false,
             looker: self,
         };
@@ -224,11 +227,17 @@ impl Looker {
             ways: proved.ways,
             orphans: None,
             moved: false,
+            again: true,
             unlisted: false,
             looker: self,
         };
         look.observation.at = look.kernel.now();
+        let before = look.observation.terminal.as_ref().and_then(|terminal| terminal.readable);
         look.queues();
+        // Input has come: its reader is being woken.
+        if look.observation.terminal.as_ref().and_then(|terminal| terminal.readable) != before {
+            return None;
+        }
         look.second_pass(proved.foreground);
         if look.observation.instant != Instantaneous::Proved {
             return None;

@@ -89,14 +89,16 @@ impl Look<'_> {
             if self.slept(*id, state, before) {
                 continue;
             }
-            match self.is_back(*id, state) {
-                true => self.observation.returned.push(*id),
-                false => self.moved = true,
+            if !self.again && self.is_back(*id, state) {
+                self.observation.returned.push(*id);
+            } else {
+                self.moved = true;
+                break;
             }
         }
         self.observation.tasks = tasks;
-        let processes = std::mem::take(&mut self.observation.processes);
-        if !self.moved && !processes.values().all(|process| self.same_family(process)) {
+        let mut processes = std::mem::take(&mut self.observation.processes);
+        if !self.moved && !processes.values_mut().all(|process| self.same_family(process)) {
             self.moved = true;
         }
         self.observation.processes = processes;
@@ -147,13 +149,15 @@ impl Look<'_> {
         Identity::read(self.kernel, task).ok().map(|read| read.state)
     }
 
-    /// The same threads, children and group as in the first pass?
-    fn same_family(&mut self, process: &Process) -> bool {
+    /// The same threads, children and group as in the first pass? What it does with signals may have
+    /// been read before it last ran; now it sleeps.
+    fn same_family(&mut self, process: &mut Process) -> bool {
         let threads = self.walk.threads.get(&process.pid).cloned().unwrap_or_default();
         let Some(read) = read_stat(self.kernel, process.pid) else { return false };
         if read.pgrp != process.pgrp || read.session != process.session {
             return false;
         }
+        process.signals = read.signals;
         // A zombie leader counts as one thread although its others are listed no more.
         if read.threads != threads.len() && read.state != b'Z' {
             return false;
