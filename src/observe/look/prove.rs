@@ -6,11 +6,11 @@
 //! counter; one that was woken and has not run yet is TASK_WAKING, which `stat` shows as `R` while
 //! `syscall` still shows the old call. So whatever passes slept at the instant between the passes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Counter, Identity, Inet, Instantaneous, Look, Observation, Pid, Process, Proved, Task, TaskId,
-    TaskState, Transit, children_of, counter, foreground_of, read_stat,
+    Counter, Identity, Inet, Instantaneous, Look, Observation, Pid, Process, Proved, Root, Task,
+    TaskId, TaskState, Transit, children_of, counter, foreground_of, read_stat,
 };
 
 impl Look<'_> {
@@ -83,10 +83,13 @@ impl Look<'_> {
         let tasks = std::mem::take(&mut self.observation.tasks);
         let mut counted = !tasks.is_empty();
         self.observation.returned.clear();
+        let mut leaders = BTreeMap::new();
         for Task { id, state, .. } in &tasks {
             let before = self.walk.counters.get(id).copied().unwrap_or_default();
             counted &= before.runs.is_some();
-            if self.slept(*id, state, before) {
+            let read = Identity::read(self.kernel, *id).ok();
+            if read.as_ref().is_some_and(|read| self.slept(*id, state, read.state, before)) {
+                leaders.extend(read.filter(|_| id.tid == id.pid).map(|read| (id.pid, read)));
                 continue;
             }
             if !self.again && self.is_back(*id, state) {
@@ -98,11 +101,12 @@ impl Look<'_> {
         }
         self.observation.tasks = tasks;
         let mut processes = std::mem::take(&mut self.observation.processes);
-        if !self.moved && !processes.values_mut().all(|process| self.same_family(process)) {
+        if !self.moved && !processes.values_mut().all(|process| self.same_family(process, &leaders))
+        {
             self.moved = true;
         }
         self.observation.processes = processes;
-        if foreground_of(&self.looker.scope, self.kernel, &self.observation) != foreground {
+        if !self.moved && self.front(&leaders) != foreground {
             self.moved = true;
         }
         // An orphan that ended after it was listed may have left one of its own. Where nothing has
@@ -123,8 +127,18 @@ impl Look<'_> {
         };
     }
 
-    fn slept(&mut self, task: TaskId, state: &TaskState, before: Counter) -> bool {
-        let Some(letter) = self.letter(task) else { return false };
+    /// The foreground group, by what the leader's `stat` said in this pass.
+    fn front(&mut self, leaders: &BTreeMap<Pid, Identity>) -> Option<Pid> {
+        let scope = &self.looker.scope;
+        let leader = match scope.root {
+            Root::Session(leader) => leaders.get(&leader),
+            Root::Tree(_) => None,
+        };
+        let named = leader.and_then(|leader| scope.front(leader.tty, leader.tpgid));
+        named.or_else(|| foreground_of(scope, self.kernel, &self.observation))
+    }
+
+    fn slept(&mut self, task: TaskId, state: &TaskState, letter: u8, before: Counter) -> bool {
         let same = match state {
             TaskState::Blocked(_) | TaskState::Opaque { .. } => matches!(letter, b'S' | b'D'),
             TaskState::Stopped { .. } => matches!(letter, b'T' | b't'),
@@ -145,15 +159,12 @@ impl Look<'_> {
         }
     }
 
-    fn letter(&mut self, task: TaskId) -> Option<u8> {
-        Identity::read(self.kernel, task).ok().map(|read| read.state)
-    }
-
     /// The same threads, children and group as in the first pass? What it does with signals may have
     /// been read before it last ran; now it sleeps.
-    fn same_family(&mut self, process: &mut Process) -> bool {
+    fn same_family(&mut self, process: &mut Process, leaders: &BTreeMap<Pid, Identity>) -> bool {
         let threads = self.walk.threads.get(&process.pid).cloned().unwrap_or_default();
-        let Some(read) = read_stat(self.kernel, process.pid) else { return false };
+        let read = leaders.get(&process.pid).cloned();
+        let Some(read) = read.or_else(|| read_stat(self.kernel, process.pid)) else { return false };
         if read.pgrp != process.pgrp || read.session != process.session {
             return false;
         }
