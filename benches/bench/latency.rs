@@ -1,6 +1,6 @@
 //! From the moment a program blocks to the verdict at the API.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use awaitty::watch::Monitor;
 
@@ -32,6 +32,8 @@ pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()>
         report.distribution(name, &samples, "ms", bounds);
         report.figure(format!("{name}, CPU a round"), cpu, "ms", None, samples.len());
     }
+    let lateness = Sorted::new(lateness(effort.of(2000)));
+    report.distribution("for comparison: how late a timer of 1 ms is", &lateness, "ms", [None; 2]);
     for (quiet, terminals, rounds) in [(10, 1, 500), (100, 1, 200), (1000, 4, 25), (3000, 4, 25)] {
         let rhythm = Rhythm { sleep: millis(quiet), ..Rhythm::default() };
         let (samples, _) = on_terminals(terminals, effort.of(rounds), rhythm, read)?;
@@ -40,6 +42,18 @@ pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()>
         report.distribution(&name, &samples, "ms", [None, Some(bound)]);
     }
     Ok(())
+}
+
+/// By how many ms each of so many sleeps of 1 ms lasted longer: no verdict that rests on a timer can
+/// come sooner.
+fn lateness(times: usize) -> Vec<f64> {
+    let nap = Duration::from_millis(1);
+    let late = |_| {
+        let began = Instant::now();
+        std::thread::sleep(nap);
+        began.elapsed().saturating_sub(nap).as_secs_f64() * 1e3
+    };
+    (0..times).map(late).collect()
 }
 
 /// Latencies in ms of so many rounds on each of so many terminals, all watched by one monitor, and

@@ -119,9 +119,9 @@ pub struct FdStat {
     pub ino: u64,
     /// `st_rdev`.
     pub rdev: u64,
-    /// The descriptor can be read from.
+    /// The descriptor can be read from; not asked of a device.
     pub read: bool,
-    /// The descriptor can be written to.
+    /// The descriptor can be written to; likewise.
     pub write: bool,
 }
 

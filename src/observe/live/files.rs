@@ -50,12 +50,16 @@ pub(super) fn numbers(directory: &str) -> nix::Result<Vec<i32>> {
 
 pub(super) fn fd_stat(pid: Pid, fd: RawFd) -> nix::Result<FdStat> {
     let path = fd_path(pid, fd);
-    let file = stat::follow(path.as_str())?;
+    let file = of_path(stat::follow(path.as_str())?);
+    // A device has no other end whose rights matter, and is what most looks ask for.
+    if file.mode & libc::S_IFMT == libc::S_IFCHR {
+        return Ok(file);
+    }
     // The permission bits of the link itself are those that the descriptor was opened with.
     let link = stat::link(path.as_str())?;
     let read = link.mode & libc::S_IRUSR != 0;
     let write = link.mode & libc::S_IWUSR != 0;
-    Ok(FdStat { read, write, ..of_path(file) })
+    Ok(FdStat { read, write, ..file })
 }
 
 /// What a path leads to. Nothing is opened but the path itself (`O_PATH`): a fifo stays as it is.
