@@ -120,3 +120,23 @@ fn control_c_ends_it_quietly() {
     assert_eq!(child.wait().unwrap().signal(), Some(Signal::SIGINT as i32));
     assert!(said.recv().is_err(), "nothing is said");
 }
+
+#[test]
+fn a_terminal_that_is_gone_while_its_process_lives_on_is_told() {
+    let window = window("trap '' HUP; echo go; exec sleep 1000");
+    let pid = window.pty.pid();
+    let watch = awaitty(&["watch", "--json", "--tty", window.pty.name()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut watch = watch.unwrap();
+    let lines = lines(watch.stdout.take().unwrap());
+    line_where(&lines, |line| line.state == StateName::Running);
+    window.pty.leave();
+    line_where(&lines, |line| line.state == StateName::Exited);
+    let ended = watch.wait_with_output().unwrap();
+    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    let told = String::from_utf8(ended.stderr).unwrap();
+    assert!(told.ends_with(&format!("is gone; process {pid} lives on\n")), "{told}");
+    assert_eq!(ended.status.code(), Some(125));
+}

@@ -13,7 +13,8 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     if number.ends_with(|last: char| last.is_ascii_digit() || last == '.')
         && let Ok(seconds) = number.parse::<f64>()
     {
-        return Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string());
+        let wrong = if seconds < 0.0 { "a time is not negative" } else { "that is too long" };
+        return Duration::try_from_secs_f64(seconds).map_err(|_| wrong.to_owned());
     }
     humantime::parse_duration(text)
         .map_err(|_| "give seconds, or a time like 1.5, 500ms, 2m".to_owned())

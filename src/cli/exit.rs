@@ -53,7 +53,8 @@ pub const HELP_OF_WATCH: &str = "\
 Exit codes:
   0    done: what was watched has ended, or nobody reads the output any more
   2    wrong usage
-  125  awaitty failed, or there is nothing to watch: standard error says what";
+  125  awaitty failed, there is nothing to watch, or the terminal is gone while its process lives on:
+       standard error says what";
 
 /// How a command was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,11 +6,14 @@ mod closed;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use anyhow::bail;
 use crossbeam_channel::{Receiver, select};
 
 use super::text::{Escaped, Text};
 use super::{exit, json, permission, sight};
+use crate::sys::pidfd;
 use crate::watch::{self, Change, Monitor};
 
 /// Tells what a terminal's job does, at once and then at every change, until it is gone.
@@ -70,11 +73,23 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let pid = watched.pid();
         eprintln!("awaitty: process {pid} can only be guessed about: {why}");
     }
-    tell(&watched.changes(), &closed, watched.tty(), args.json, &mut sink)?;
+    // Taken while it lives: later its number may be another's.
+    let end = pidfd::open(watched.pid());
+    let over = tell(&watched.changes(), &closed, watched.tty(), args.json, &mut sink)?;
+    if over
+        && let (Some(tty), Ok(end)) = (watched.tty(), end)
+        && !pidfd::ends_within(&end, HANGUP)?
+    {
+        bail!("the terminal {} is gone; process {} lives on", Escaped(tty), watched.pid());
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the changes of one terminal until there are no more, or nobody reads them.
+/// What a hang-up ends, it ends sooner than this.
+const HANGUP: Duration = Duration::from_secs(1);
+
+/// Writes the changes of one terminal until there are no more (then it gives `true`), or nobody reads
+/// them.
 ///
 /// # Errors
 /// When they cannot be written.
@@ -84,17 +99,17 @@ pub fn tell(
     tty: Option<&str>,
     json: bool,
     sink: &mut dyn Write,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     loop {
         select! {
             recv(changes) -> change => {
-                let Ok(change) = change else { return Ok(()) };
+                let Ok(change) = change else { return Ok(true) };
                 line(&change, json, tty, None, sink)?;
                 if change.verdict.has_exited() {
-                    return Ok(());
+                    return Ok(true);
                 }
             }
-            recv(closed) -> _ => return Ok(()),
+            recv(closed) -> _ => return Ok(false),
         }
     }
 }
@@ -135,7 +150,7 @@ mod tests {
         let (sender, changes) = unbounded();
         sender.send(end()).unwrap();
         let mut told = Vec::new();
-        tell(&changes, &never(), None, false, &mut told).unwrap();
+        assert!(tell(&changes, &never(), None, false, &mut told).unwrap());
         assert_eq!(String::from_utf8(told).unwrap(), "     1.250  ended\n");
     }
 
@@ -144,7 +159,7 @@ mod tests {
         let (_sender, changes) = unbounded();
         let (closed, is_closed) = unbounded();
         closed.send(()).unwrap();
-        tell(&changes, &is_closed, None, false, &mut Vec::new()).unwrap();
+        assert!(!tell(&changes, &is_closed, None, false, &mut Vec::new()).unwrap());
     }
 
     #[test]

@@ -48,17 +48,27 @@ pub enum PtyError {
     Setup(#[from] Errno),
 }
 
+/// As it was given, and in quotes where that would not be seen.
+fn quoted(program: &OsString) -> String {
+    let plain = program.display().to_string();
+    if plain.is_empty() || plain.contains(char::is_whitespace) {
+        format!("'{plain}'")
+    } else {
+        plain
+    }
+}
+
 /// A program could not be started on a terminal of its own.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// No such program (`ENOENT`, `ENOTDIR`), or none for the interpreter that its first line names.
-    #[error("cannot execute {}: not found", .program.display())]
+    #[error("cannot execute {}: not found", quoted(.program))]
     NotFound {
         /// As it was asked for.
         program: OsString,
     },
     /// It exists and may not be executed (`EACCES`, `EPERM`).
-    #[error("cannot execute {}: {}", .program.display(), .errno.desc())]
+    #[error("cannot execute {}: {}", quoted(.program), .errno.desc())]
     Denied {
         /// As it was asked for.
         program: OsString,
@@ -76,7 +86,7 @@ pub enum SpawnError {
         source: io::Error,
     },
     /// Something else failed: `E2BIG`, `ENOEXEC`, `EAGAIN`, `ENOMEM`, …
-    #[error("cannot execute {}: {source}", .program.display())]
+    #[error("cannot execute {}: {source}", quoted(.program))]
     Other {
         /// As it was asked for.
         program: OsString,

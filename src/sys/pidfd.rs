@@ -1,8 +1,10 @@
 //! A process as a descriptor, and a look at a descriptor of its.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// pidfd_open(2): becomes readable when the process ends, and is never another process's.
 ///
@@ -24,6 +26,16 @@ pub fn get_fd<Fd: AsFd>(pidfd: Fd, fd: RawFd) -> nix::Result<OwnedFd> {
     owned(unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd.as_fd().as_raw_fd(), fd, 0) })
 }
 
+/// Does the process end within this time? It may have ended before.
+///
+/// # Errors
+/// As poll(2).
+pub fn ends_within<Fd: AsFd>(pidfd: Fd, time: Duration) -> nix::Result<bool> {
+    let mut set = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+    let timeout = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
+    Ok(poll(&mut set, timeout)? > 0)
+}
+
 fn owned(answer: libc::c_long) -> nix::Result<OwnedFd> {
     let number = RawFd::try_from(Errno::result(answer)?).map_err(|_| Errno::EBADF)?;
     // SAFETY: both calls return a descriptor that the kernel has just made for us.
@@ -40,6 +52,16 @@ mod tests {
         let own = open(std::process::id().cast_signed()).unwrap();
         assert!(get_fd(&own, own.as_raw_fd()).is_ok());
         assert_eq!(get_fd(&own, -1).map(drop), Err(Errno::EBADF));
+    }
+
+    #[test]
+    fn an_end_is_waited_for() {
+        let own = open(std::process::id().cast_signed()).unwrap();
+        assert_eq!(ends_within(&own, Duration::ZERO), Ok(false));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let end = open(child.id().cast_signed()).unwrap();
+        assert_eq!(ends_within(&end, Duration::from_secs(30)), Ok(true));
+        child.wait().unwrap();
     }
 
     #[test]
