@@ -18,7 +18,7 @@ const METHOD: &str = "CPU time of the thread awaitty-watch (schedstat) by wall t
 const WINDOW: Duration = Duration::from_secs(1);
 
 pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()> {
-    report.subject("cpu", METHOD);
+    report.subject("cpu", METHOD)?;
     let shell = |script: &str| {
         let mut command = Command::new("sh");
         command.args(["-c", script]);

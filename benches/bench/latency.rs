@@ -15,7 +15,7 @@ const METHOD: &str = "the probe stamps CLOCK_MONOTONIC just before it blocks in 
 const PROMPT: &str = "Continue? [Y/n] ";
 
 pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()> {
-    report.subject("latency", METHOD);
+    report.subject("latency", METHOD)?;
     let millis = Duration::from_millis;
     let idle = Rhythm { prompt: PROMPT, ..Rhythm::default() };
     // Whoever answers takes some time to read; the last row is for who does not.

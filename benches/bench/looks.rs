@@ -14,7 +14,7 @@ const METHOD: &str = "the time of a whole look with both passes at a job that sl
 const FLAT: f64 = 1.25;
 
 pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()> {
-    report.subject("looks", METHOD);
+    report.subject("looks", METHOD)?;
     beside_others(report, effort)?;
     for name in ["crowd-threads", "crowd-processes"] {
         for tasks in [1, 10, 100, 1000] {

@@ -34,7 +34,7 @@ struct Told {
 }
 
 pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()> {
-    report.subject("many", METHOD);
+    report.subject("many", METHOD)?;
     let mut command = Command::new(crate::own_program()?);
     command.arg(WATCHER).arg(effort.of(2000).to_string()).stderr(Stdio::inherit());
     let output = command.output()?;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -39,7 +40,7 @@ const WORKLOADS: [Workload; 3] = [
 ];
 
 pub(crate) fn measure(report: &mut Report, effort: Effort) -> anyhow::Result<()> {
-    report.subject("overhead", METHOD);
+    report.subject("overhead", METHOD)?;
     let strace = Command::new("strace").arg("-V").output().is_ok();
     for Workload { name, job, size, traced } in &WORKLOADS {
         let Ok(command) = job(*size) else {
@@ -157,7 +158,8 @@ fn forks(size: usize) -> anyhow::Result<Vec<OsString>> {
 fn compile(size: usize) -> anyhow::Result<Vec<OsString>> {
     let version = Command::new("cc").arg("--version").output()?;
     ensure!(version.status.success(), "cc does not run");
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("compile.c");
+    let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = directory.join("compile.c");
     let mut source = String::from("#include <stdio.h>\n#include <string.h>\n");
     for number in 0..size {
         source.push_str(&format!(
@@ -167,7 +169,7 @@ fn compile(size: usize) -> anyhow::Result<Vec<OsString>> {
         ));
     }
     std::fs::write(&path, source)?;
-    let mut command = ["cc", "-O2", "-c", "-o", "/dev/null"].map(OsString::from).to_vec();
-    command.push(path.into_os_string());
+    let mut command = ["cc", "-O2", "-c", "-o"].map(OsString::from).to_vec();
+    command.extend([directory.join("compile.o"), path].map(PathBuf::into_os_string));
     Ok(command)
 }

@@ -15,6 +15,33 @@ pub(crate) struct Report {
     method: &'static str,
     #[serde(skip)]
     subject: &'static str,
+    /// As the subject began.
+    #[serde(skip)]
+    cpus: Cpus,
+}
+
+/// Time of all CPUs together, in clock ticks; the first line of proc_stat(5).
+#[derive(Debug, Clone, Copy, Default)]
+struct Cpus {
+    all: u64,
+    /// What a host gave to others: nothing of a guest runs then, and a timer that is due comes late.
+    stolen: u64,
+}
+
+impl Cpus {
+    fn now() -> std::io::Result<Cpus> {
+        let text = std::fs::read_to_string("/proc/stat")?;
+        let first = text.lines().next().unwrap_or_default();
+        let times: Vec<u64> = first.split_whitespace().filter_map(|it| it.parse().ok()).collect();
+        // user nice system idle iowait irq softirq steal; what follows is part of user and nice.
+        let times = &times[..times.len().min(8)];
+        Ok(Cpus { all: times.iter().sum(), stolen: times.get(7).copied().unwrap_or(0) })
+    }
+
+    fn stolen_since(self, before: Cpus) -> f64 {
+        let all = self.all.saturating_sub(before.all).max(1);
+        100.0 * self.stolen.saturating_sub(before.stolen) as f64 / all as f64
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -52,13 +79,31 @@ impl Report {
             load: vec![load()?],
         };
         println!("Linux {}, {} CPUs, load {}", machine.kernel, machine.cpus, machine.load[0]);
-        Ok(Report { machine, figures: Vec::new(), method: "", subject: "" })
+        let (figures, cpus) = (Vec::new(), Cpus::now()?);
+        Ok(Report { machine, figures, method: "", subject: "", cpus })
     }
 
     /// The figures from now on are of `subject`, measured so.
-    pub(crate) fn subject(&mut self, subject: &'static str, method: &'static str) {
+    pub(crate) fn subject(
+        &mut self,
+        subject: &'static str,
+        method: &'static str,
+    ) -> std::io::Result<()> {
+        self.tell_stolen()?;
         (self.subject, self.method) = (subject, method);
         println!("\n{subject}: {method}");
+        Ok(())
+    }
+
+    /// Ends a subject by what the host took meanwhile, without which no latency can be judged.
+    fn tell_stolen(&mut self) -> std::io::Result<()> {
+        let now = Cpus::now()?;
+        let before = std::mem::replace(&mut self.cpus, now);
+        if !self.subject.is_empty() {
+            let stolen = now.stolen_since(before);
+            self.figure("CPU time that the host took meanwhile".to_owned(), stolen, "%", None, 1);
+        }
+        Ok(())
     }
 
     /// A figure, and what it must not exceed.
@@ -103,6 +148,7 @@ impl Report {
 
     /// Writes the JSON; the number of bounds that were missed.
     pub(crate) fn end(mut self, json: &Path) -> anyhow::Result<usize> {
+        self.tell_stolen()?;
         self.machine.load.push(load()?);
         std::fs::write(json, serde_json::to_string_pretty(&self)? + "\n")?;
         let missed: Vec<&Figure> =

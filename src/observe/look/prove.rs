@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Counter, Identity, Inet, Instantaneous, Look, Observation, Pid, Process, Proved, Root, Task,
-    TaskId, TaskState, Transit, children_of, counter, foreground_of, read_stat,
+    Children, Counter, Identity, Inet, Instantaneous, Look, Observation, Pid, Process, Proved,
+    Root, Source, Task, TaskId, TaskState, Transit, children_of, counter, foreground_of, read_stat,
 };
 
 impl Look<'_> {
@@ -140,7 +140,12 @@ impl Look<'_> {
 
     fn slept(&mut self, task: TaskId, state: &TaskState, letter: u8, before: Counter) -> bool {
         let same = match state {
-            TaskState::Blocked(_) | TaskState::Opaque { .. } => matches!(letter, b'S' | b'D'),
+            // The parent of a vfork(2) alone waits in D for something else than a disk.
+            TaskState::Blocked(wait) if wait.sources.contains(&Source::Child(Children::Vfork)) => {
+                matches!(letter, b'S' | b'D')
+            }
+            TaskState::Blocked(_) => letter == b'S',
+            TaskState::Opaque { .. } => matches!(letter, b'S' | b'D'),
             TaskState::Stopped { .. } => matches!(letter, b'T' | b't'),
             TaskState::Zombie => matches!(letter, b'Z' | b'X'),
             TaskState::Runnable | TaskState::Disk { .. } => false,
