@@ -26,6 +26,10 @@ const SOONEST: Duration = Duration::from_millis(200);
 /// However often it found the same, it is made again after this.
 const LATEST: Duration = Duration::from_secs(30);
 
+/// What the table of a process costs, measured with ten descriptors. A clock would count the time of
+/// others as well: with ten busy processes on two CPUs the next scan came half a minute late.
+const TABLE: Duration = Duration::from_micros(60);
+
 /// What is looked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Wanted {
@@ -93,8 +97,8 @@ impl Outside {
         if same && now < self.next {
             return self.found.clone();
         }
-        let found = scan(kernel, &wanted, inside);
-        let cost = kernel.now().saturating_sub(now);
+        let (found, asked) = scan(kernel, &wanted, inside);
+        let cost = TABLE * asked;
         let unchanged = same && found == self.found;
         self.pause = if unchanged { self.pause * 2 } else { SOONEST };
         self.pause = self.pause.max(cost * COST_FACTOR).min(LATEST);
@@ -105,12 +109,15 @@ impl Outside {
     }
 }
 
-fn scan(kernel: &mut dyn Kernel, wanted: &Wanted, inside: &Walk) -> Found {
+/// What was found, and how many processes were asked.
+fn scan(kernel: &mut dyn Kernel, wanted: &Wanted, inside: &Walk) -> (Found, u32) {
     let mut found = Found::default();
+    let mut asked = 0;
     for pid in kernel.processes().unwrap_or_default() {
         if inside.processes.contains_key(&pid) {
             continue;
         }
+        asked += 1;
         let Ok(table) = holders::table(kernel, pid, pid) else { continue };
         let on_tty =
             wanted.tty.is_some_and(|tty| table.terminals.iter().any(|(_, id)| id.same(tty)));
@@ -131,7 +138,7 @@ fn scan(kernel: &mut dyn Kernel, wanted: &Wanted, inside: &Walk) -> Found {
             found.relays.insert(pid);
         }
     }
-    found
+    (found, asked)
 }
 
 impl Look<'_> {
