@@ -7,7 +7,7 @@ mod fake_kernel;
 use awaitty::observe::{
     Depth, Instantaneous, Looker, Observation, Opacity, Pid, ReadError, TaskFile, TaskState,
 };
-use awaitty::verdict::{By, Kind, StateName, Verdict};
+use awaitty::verdict::{By, Kind, State, StateName, Verdict};
 use fake_kernel::{FakeKernel, FakeTask, Moment, pipe, scope};
 
 const READ: u64 = 0;
@@ -231,6 +231,32 @@ fn whatever_runs_after_the_proof_is_seen_by_the_next_look() {
     kernel.machine.task(CHILD).letter = 'R';
     let observation = look(&mut looker, &mut kernel);
     assert_eq!(judged(&observation).state.name(), StateName::Running);
+}
+
+#[test]
+fn what_a_child_in_the_background_waits_on_counts_beside_a_reader() {
+    let mut kernel = reader();
+    let (parent, child, writer): (Pid, Pid, Pid) = (12, 13, 14);
+    kernel.machine.start(
+        parent,
+        LEADER,
+        LEADER,
+        FakeTask::asleep(WAIT4, u64::from(child.unsigned_abs())),
+    );
+    kernel.machine.start(child, parent, child, FakeTask::asleep(READ, 4));
+    kernel.machine.start(
+        writer,
+        LEADER,
+        writer,
+        FakeTask { letter: 'R', ..FakeTask::asleep(READ, 0) },
+    );
+    for (pid, write) in [(child, false), (writer, true)] {
+        let process = kernel.machine.processes.get_mut(&pid).unwrap();
+        process.fds.insert(4, pipe(100, write));
+    }
+    let (_, verdict) = seen(kernel);
+    let State::Running(running) = verdict.state else { panic!("{verdict:?}") };
+    assert!(running.accepts_input);
 }
 
 #[test]

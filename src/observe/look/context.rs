@@ -15,13 +15,29 @@ impl Look<'_> {
     /// Adds what members wait for: background children, holders of their pipes and sockets, and so
     /// on until nothing new comes.
     pub(super) fn context(&mut self) {
-        let mut tables = match self.wants_tables() {
-            true => self.tables(),
-            false => BTreeMap::new(),
-        };
-        self.observation.holders = holders::by_object(tables.values());
-        self.outside(&mut tables);
-        self.lock_holders();
+        let mut wanted = self.wants_tables();
+        let mut tables = BTreeMap::new();
+        loop {
+            if wanted {
+                tables = self.tables();
+            }
+            self.observation.holders = holders::by_object(tables.values());
+            self.outside(&mut tables);
+            self.lock_holders();
+            self.expand();
+            // What came in by its parent may wait on something that is held.
+            if wanted || !self.wants_tables() {
+                break;
+            }
+            wanted = true;
+        }
+        self.tracers();
+        self.timers();
+        self.inner_terminals(&tables);
+    }
+
+    /// Takes in what the tasks wait for, and what those wait for.
+    fn expand(&mut self) {
         let mut seen = 0;
         let mut told = BTreeSet::new();
         while seen < self.observation.tasks.len() {
@@ -35,9 +51,6 @@ impl Look<'_> {
                 }
             }
         }
-        self.tracers();
-        self.timers();
-        self.inner_terminals(&tables);
     }
 
     /// Does the answer depend on who holds what? Where somebody reads the job's own terminal, and
