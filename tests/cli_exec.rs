@@ -131,6 +131,15 @@ fn nothing_is_left_behind() {
 }
 
 #[test]
+fn nor_is_a_child_in_a_session_of_its_own() {
+    let (code, shown, _) =
+        exec(&["--timeout", "500ms"], "setsid -w sh -c 'echo $$; exec sleep 1000'");
+    assert_eq!(code, exit::TIMED_OUT);
+    let [child] = numbers(&shown)[..] else { panic!("{shown}") };
+    assert_ends(child);
+}
+
+#[test]
 fn unless_asked_to() {
     let (code, shown, _) = exec(&["--leave", "--timeout", "500ms"], STUBBORN);
     assert_eq!(code, exit::TIMED_OUT);

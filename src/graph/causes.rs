@@ -262,8 +262,8 @@ fn of_children(index: &Index<'_>, task: &Task, which: Children, optional: bool) 
     match (any, optional) {
         (true, _) => Cause::Tasks(tasks),
         (false, true) => Cause::Nothing(None),
-        // ECHILD: the call is about to return.
-        (false, false) => Cause::Outside(WaitingOn::Cpu),
+        // It is about to return (ECHILD), or waits for what it traces outside of the job.
+        (false, false) => Cause::Outside(WaitingOn::Child),
     }
 }
 

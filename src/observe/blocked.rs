@@ -23,7 +23,8 @@ const RESTART: &str = "restart_syscall";
 /// Kernel functions in which a task sleeps that is held: `do_freezer_trap()` is inlined into
 /// `get_signal()` on some builds (kernel/signal.c), and the filter's wait into its callers
 /// (kernel/seccomp.c).
-const HELD_IN: [&str; 5] = [
+const HELD_IN: [&str; 6] = [
+    "__refrigerator",
     "get_signal",
     "do_freezer_trap",
     "seccomp_do_user_notification",
@@ -34,6 +35,11 @@ const HELD_IN: [&str; 5] = [
 const EPOLL_READ: u32 = (libc::EPOLLIN | libc::EPOLLRDNORM | libc::EPOLLRDBAND) as u32;
 const EPOLL_WRITE: u32 = (libc::EPOLLOUT | libc::EPOLLWRNORM | libc::EPOLLWRBAND) as u32;
 const EPOLL_PRIORITY: u32 = libc::EPOLLPRI as u32;
+
+/// Does the wait settle by itself what its task is? Then it must not be one that holds no more.
+fn decides_alone(wait: &Wait) -> bool {
+    wait.reads_any_terminal() || wait.sources == [Source::Time]
+}
 
 /// Reads tasks of one process.
 pub(super) struct Reading<'k> {
@@ -72,10 +78,12 @@ impl Reading<'_> {
             }),
             b'D' => self.uninterruptible(task, controlling),
             _ => match self.blocked(task, controlling, former) {
-                Ok(Some(wait)) if wait.reads_any_terminal() && self.is_held(task) => {
+                Ok(Some(wait)) if decides_alone(&wait) && self.is_held(task) => {
                     Ok(TaskState::Opaque { why: Opacity::Held })
                 }
                 Ok(Some(wait)) => Ok(TaskState::Blocked(wait)),
+                // Woken meanwhile; or held on its way to user mode.
+                Ok(None) if self.is_held(task) => Ok(TaskState::Opaque { why: Opacity::Held }),
                 Ok(None) => Ok(TaskState::Runnable),
                 Err(ReadError::Gone) => Err(ReadError::Gone),
                 Err(ReadError::Denied) => Ok(TaskState::Opaque { why: Opacity::Denied }),
@@ -86,8 +94,8 @@ impl Reading<'_> {
 
     /// A task of a frozen control group (v2) sleeps in `S` and shows the call that it was in; so does
     /// one whose call a seccomp filter has handed to a supervisor (seccomp_unotify(2)). Only the
-    /// kernel function that it sleeps in tells. Asked of those who seem to read a terminal: for them
-    /// it makes the difference, and the answer is dear.
+    /// kernel function that it sleeps in tells. Asked of those who seem to read a terminal or to
+    /// sleep: for them it makes the difference, and the answer is dear.
     fn is_held(&mut self, task: TaskId) -> bool {
         self.kernel
             .task_file(task, TaskFile::Wchan)
@@ -95,16 +103,22 @@ impl Reading<'_> {
     }
 
     /// The parent of a vfork(2) sleeps in `D` (a killable wait since 2.6.25), and yet waits for its
-    /// child and no disk.
+    /// child and no disk. A task of a frozen control group (v1) shows `D` too, some of them in the
+    /// call where the freezer met them; nobody waits for the time in `D` otherwise.
     fn uninterruptible(
         &mut self,
         task: TaskId,
         controlling: Controlling,
     ) -> Result<TaskState, ReadError> {
-        if let Ok(Some(wait)) = self.blocked(task, controlling, None)
-            && wait.sources.contains(&Source::Child(Children::Vfork))
-        {
-            return Ok(TaskState::Blocked(wait));
+        match self.blocked(task, controlling, None) {
+            Ok(Some(wait)) if wait.sources.contains(&Source::Child(Children::Vfork)) => {
+                return Ok(TaskState::Blocked(wait));
+            }
+            Ok(Some(wait)) if wait.sources == [Source::Time] => {
+                return Ok(TaskState::Opaque { why: Opacity::Held });
+            }
+            _ if self.is_held(task) => return Ok(TaskState::Opaque { why: Opacity::Held }),
+            _ => {}
         }
         Ok(TaskState::Disk { at: self.kernel.task_file(task, TaskFile::Wchan).ok() })
     }

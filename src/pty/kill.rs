@@ -5,7 +5,7 @@
 //! while it is being killed. Its child has the same session or an ancestor that is still there, so
 //! another look finds it; a few rounds end all but a fork bomb.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nix::sys::signal::{Signal, killpg};
 use procfs::process::{Process, Stat};
@@ -28,11 +28,20 @@ pub(super) fn session(leader: Pid, signals: &[Signal]) {
     }
 }
 
-/// Kills the session that `leader` leads, and the leader's descendants.
-pub(super) fn family(leader: Pid) {
+/// The session that `leader` leads and the leader's descendants, each with its start time.
+pub(super) fn family(leader: Pid) -> BTreeMap<Pid, u64> {
+    let everyone = everyone();
+    let members = members(&everyone, leader, &BTreeMap::new());
+    let found = everyone.iter().filter(|stat| members.contains(&stat.pid));
+    found.map(|stat| (stat.pid, stat.starttime)).collect()
+}
+
+/// Kills the family of `leader`. `known` is how it was before it was hung up: a child in a session of
+/// its own whose parent ended of that is nobody's descendant any more.
+pub(super) fn all(leader: Pid, known: &BTreeMap<Pid, u64>) {
     for _ in 0..ROUNDS {
         let everyone = everyone();
-        let doomed = members(&everyone, leader);
+        let doomed = members(&everyone, leader, known);
         if doomed.is_empty() {
             break;
         }
@@ -42,8 +51,9 @@ pub(super) fn family(leader: Pid) {
     }
 }
 
-fn members(everyone: &[Stat], leader: Pid) -> BTreeSet<Pid> {
-    let mut members = BTreeSet::new();
+fn members(everyone: &[Stat], leader: Pid, known: &BTreeMap<Pid, u64>) -> BTreeSet<Pid> {
+    let found = everyone.iter().filter(|stat| known.get(&stat.pid) == Some(&stat.starttime));
+    let mut members: BTreeSet<Pid> = found.map(|stat| stat.pid).collect();
     loop {
         let before = members.len();
         for stat in everyone {

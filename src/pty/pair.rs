@@ -1,8 +1,9 @@
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -35,6 +36,8 @@ pub struct Pty {
     name: String,
     /// What is left on it lives on when this is dropped.
     left: bool,
+    /// Who was on it, by start time, when it was hung up.
+    family: Mutex<BTreeMap<Pid, u64>>,
 }
 
 /// A terminal could not be opened or set up.
@@ -148,6 +151,7 @@ impl Pty {
             id: TtyId { dev: stat.st_dev, rdev: stat.st_rdev },
             name: name.to_string_lossy().into_owned(),
             left: false,
+            family: Mutex::default(),
         })
     }
 
@@ -221,6 +225,7 @@ impl Pty {
     /// Tells the foreground group and every process of the session that the terminal is gone, as the
     /// kernel does when a line drops: `SIGHUP`, and `SIGCONT` for those that are stopped.
     pub fn hang_up(&self) {
+        self.known().extend(kill::family(self.pid()));
         let lost = [Signal::SIGHUP, Signal::SIGCONT];
         // A group is signalled as a whole, members that /proc hides from us (hidepid) included.
         if let Ok(Some(group)) = sys::tty::foreground(&self.master) {
@@ -237,7 +242,11 @@ impl Pty {
     /// to let programs clean up.
     pub fn kill_tree(&self) {
         self.hang_up();
-        kill::family(self.pid());
+        kill::all(self.pid(), &self.known());
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Pid, u64>> {
+        self.family.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets the terminal go without killing anything: when its master closes, the kernel hangs it up

@@ -24,6 +24,8 @@ const HEARTBEAT: Duration = Duration::from_millis(250);
 const GUESSING: Duration = Duration::from_millis(50);
 /// The CPU time that looks may take in the long run: this part of the elapsed time (0.8 %).
 const PART_OF_TIME: u32 = 125;
+/// After an event another task may take input than before: a look is made whole within this time.
+const SOON: Duration = Duration::from_millis(100);
 /// What a look is taken to cost before any was made.
 const TYPICAL: Duration = Duration::from_micros(100);
 /// What may be saved up for a burst of looks.
@@ -91,6 +93,7 @@ impl Schedule {
         self.earn(now);
         self.quiet_since = now;
         self.next = now + self.penance();
+        self.whole_at = self.whole_at.min(now + SOON);
     }
 
     /// Input was given by whoever watches: that buys looks. They have an end, since the job is looked

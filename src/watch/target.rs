@@ -38,7 +38,8 @@ struct Seat {
 fn seat(kernel: &mut dyn Kernel, pid: Pid) -> Option<Seat> {
     let text = kernel.task_file(TaskId { pid, tid: pid }, TaskFile::Stat).ok()?;
     let stat = Stat::parse(&text)?;
-    let ended = matches!(stat.state, b'Z' | b'X');
+    // A main thread that has ended is a zombie for as long as others live.
+    let ended = stat.state == b'X' || (stat.state == b'Z' && stat.threads <= 1);
     (!ended).then_some(Seat {
         session: stat.session,
         tty: (stat.tty != 0).then_some(stat.tty),

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::{
-    Kernel, Look, Object, ObjectId, Outsider, Pid, Source, Table, TaskState, TtyId, Walk, holders,
-    read_stat,
+    Kernel, Look, Object, ObjectId, Outsider, Pid, Source, Table, TaskId, TaskState, TtyId, Walk,
+    holders, read_stat,
 };
 use crate::observe::{Holder, Instant};
 
@@ -68,6 +68,8 @@ pub(super) struct Outside {
 struct Found {
     holders: BTreeMap<Pid, Vec<ObjectId>>,
     relays: BTreeSet<Pid>,
+    /// They have the terminal open, and no other behind which its input could go.
+    guests: BTreeSet<Pid>,
 }
 
 impl Outside {
@@ -134,8 +136,11 @@ fn scan(kernel: &mut dyn Kernel, wanted: &Wanted, inside: &Walk) -> (Found, u32)
         let drives =
             wanted.outer.is_some_and(|outer| table.masters.iter().any(|(_, id)| id.same(outer)));
         let talks = table.holds.iter().any(|(object, _)| wanted.partners.contains(object));
-        if (on_tty || talks) && !drives && !table.masters.is_empty() {
-            found.relays.insert(pid);
+        match table.masters.is_empty() {
+            _ if drives => {}
+            false if on_tty || talks => drop(found.relays.insert(pid)),
+            true if on_tty => drop(found.guests.insert(pid)),
+            _ => {}
         }
     }
     (found, asked)
@@ -159,6 +164,30 @@ impl Look<'_> {
         }
         for relay in found.relays {
             self.adopt(relay, tables);
+        }
+        for guest in found.guests {
+            self.entertain(guest);
+        }
+    }
+
+    /// Takes note of a process that reads the terminal without being of its session: a daemon that
+    /// asks for a pass phrase where its client runs (pinentry). Most that have it open do not.
+    fn entertain(&mut self, guest: Pid) {
+        let Some(outer) = self.observation.terminal.as_ref().map(|outer| outer.id) else { return };
+        self.walk.join(Walk::down(self.kernel, &[guest]));
+        let threads = self.walk.threads.get(&guest).cloned().unwrap_or_default();
+        let reads = |state: &TaskState| match state {
+            TaskState::Blocked(wait) => wait.reads(outer).is_some(),
+            _ => false,
+        };
+        let asks = threads.into_iter().any(|tid| {
+            self.read_state(TaskId { pid: guest, tid }).is_ok_and(|(_, state)| reads(&state))
+        });
+        if asks && let Some(identity) = read_stat(self.kernel, guest) {
+            let outsider = self.observation.outsiders.entry(guest);
+            let outsider =
+                outsider.or_insert(Outsider { pid: guest, comm: identity.comm, holds: Vec::new() });
+            outsider.holds.push(ObjectId::Terminal(outer));
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::graph::{Cause, Graph, Liveness, TimerRole};
 use crate::observe::{
-    Instantaneous, Object, Observation, Protocol, Source, TaskId, TaskState, Terminal,
+    Instantaneous, Object, ObjectId, Observation, Protocol, Source, TaskId, TaskState, Terminal,
 };
 use crate::verdict::shell::Shells;
 use crate::verdict::{By, Evidence, Output, Party, Running, State, Verdict, WaitingOn, words};
@@ -69,6 +69,7 @@ impl<'a> Case<'a> {
     }
 
     fn verdict(&self, state: State, exact: bool, evidence: Vec<Evidence>) -> Verdict {
+        let exact = exact && !self.has_guest();
         Verdict {
             state,
             exact: exact && !self.is_ambiguous(),
@@ -81,6 +82,17 @@ impl<'a> Case<'a> {
             evidence,
             job: words::job(self.observation()),
         }
+    }
+
+    /// Somebody outside of the job reads its terminal. What the job has to do with that cannot be
+    /// seen: it may wait for the answer, or they may be two who take the same input.
+    fn has_guest(&self) -> bool {
+        let outer = self.observation().terminal.as_ref().map(|outer| outer.id);
+        let reads = |object: &ObjectId| match object {
+            ObjectId::Terminal(tty) => outer.is_some_and(|outer| outer.same(*tty)),
+            _ => false,
+        };
+        self.observation().outsiders.values().any(|outsider| outsider.holds.iter().any(reads))
     }
 
     /// Behind an outside relay lie several terminals, and the kernel does not say which of them is
@@ -125,7 +137,8 @@ impl<'a> Case<'a> {
     fn running(&self, root: Option<usize>, on: WaitingOn) -> Verdict {
         let state = State::Running(Running {
             waiting_on: on,
-            accepts_input: !self.receivers(&self.readers().collect::<Vec<_>>()).is_empty(),
+            accepts_input: self.has_guest()
+                || !self.receivers(&self.readers().collect::<Vec<_>>()).is_empty(),
             task: root.map(|at| self.party(at)),
         });
         self.verdict(state, true, vec![Evidence::Syscalls])
