@@ -13,10 +13,12 @@
 //! | [`verdict`] | graph and history → [`Verdict`] (pure; the clock is an argument) |
 //! | [`pty`] | a terminal of our own: the pair, the screen, the answers a terminal gives |
 //! | [`watch`] | when to look; publishes changes of the verdict |
+//! | [`fixture`] | records a watch, and replays it without a kernel or a clock |
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("awaitty reads what the Linux kernel knows; there is no other source");
 
+pub mod fixture;
 pub mod graph;
 pub mod observe;
 pub mod proc;

@@ -59,8 +59,13 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let signals = Signals::of_end()?;
     let window = args.size.or_else(size::of_user).unwrap_or_default();
-    let options =
-        OpenOptions { size: window, output: true, sight: args.sight.into(), shown: false };
+    let options = OpenOptions {
+        size: window,
+        output: true,
+        sight: args.sight.into(),
+        shown: false,
+        tap: None,
+    };
     let job = Job::start(&args.command, options)?;
     let feed = Feed {
         changes: job.watched.changes(),

@@ -13,6 +13,8 @@ use crate::watch::WatchError;
 
 /// Done.
 pub const SUCCESS: u8 = 0;
+/// What was compared differs.
+pub const DIFFERENT: u8 = 1;
 /// The arguments make no sense.
 pub const USAGE: u8 = 2;
 /// The job waits for input: the states `input` and `prompt`.
@@ -55,6 +57,14 @@ Exit codes:
   2    wrong usage
   125  awaitty failed, there is nothing to watch, or the terminal is gone while its process lives on:
        standard error says what";
+
+/// The same for `awaitty replay`.
+pub const HELP_OF_REPLAY: &str = "\
+Exit codes:
+  0    done; with --check: the verdicts are those in the recording
+  1    with --check: they differ
+  2    wrong usage
+  125  the file cannot be read, or is damaged: standard error says where";
 
 /// How a command was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

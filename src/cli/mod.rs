@@ -11,6 +11,8 @@ pub mod limits;
 pub mod permission;
 pub mod probe;
 pub mod ps;
+pub mod record;
+pub mod replay;
 pub mod run;
 pub mod sight;
 pub mod signals;
@@ -36,6 +38,8 @@ struct Cli {
 enum Command {
     Exec(exec::Args),
     Run(run::Args),
+    Record(record::Args),
+    Replay(replay::Args),
     Watch(watch::Args),
     Ps(ps::Args),
     Doctor(doctor::Args),
@@ -74,6 +78,8 @@ fn run_command(command: Command) -> anyhow::Result<ExitCode> {
         Command::Probe(_) => {}
         Command::Exec(args) => return exec::run(args),
         Command::Run(args) => return run::run(args),
+        Command::Record(args) => return record::run(args),
+        Command::Replay(args) => return replay::run(&args),
         Command::Watch(args) => return watch::run(args),
         Command::Ps(args) => return ps::run(args),
         Command::Doctor(args) => return doctor::run(args),

@@ -366,6 +366,10 @@ impl Memory for OfTask<'_> {
     fn read(&mut self, address: u64, length: usize) -> Result<Vec<u8>, MemoryError> {
         self.kernel.memory(self.task, address, length).map_err(|_| MemoryError)
     }
+
+    fn string(&mut self, address: u64, longest: usize) -> Result<Vec<u8>, MemoryError> {
+        self.kernel.string(self.task, address, longest).map_err(|_| MemoryError)
+    }
 }
 
 impl Wait {

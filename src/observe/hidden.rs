@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     FdStat, FileId, Instant, Kernel, NetTable, Pid, ReadError, TaskFile, TaskId, TcpConnection,
     TtyAccess, TtyReady, TtyState, UnixSocket,
@@ -13,7 +15,8 @@ use super::{
 use crate::wait::Arch;
 
 /// A source of information, by the name that options know it by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SourceName {
     /// `/proc/PID/task/TID/syscall`.
     Syscall,
@@ -208,6 +211,10 @@ impl<K: Kernel> Kernel for Hidden<K> {
 
     fn memory(&mut self, task: TaskId, address: u64, length: usize) -> Result<Vec<u8>, ReadError> {
         self.open(SourceName::Memory)?.memory(task, address, length)
+    }
+
+    fn string(&mut self, task: TaskId, address: u64, longest: usize) -> Result<Vec<u8>, ReadError> {
+        self.open(SourceName::Memory)?.string(task, address, longest)
     }
 
     fn path_stat(&mut self, pid: Pid, dirfd: RawFd, path: &str) -> Result<FdStat, ReadError> {

@@ -1,8 +1,10 @@
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
+use serde::{Deserialize, Serialize};
+
 use super::{FileId, Instant, Modes, Pid, TaskId, TtyId};
-use crate::wait::Arch;
+use crate::wait::{Arch, string};
 
 /// What an engine asks of the kernel: one method a source, answers as read, undecoded.
 ///
@@ -32,6 +34,12 @@ pub trait Kernel {
     fn fdinfo(&mut self, pid: Pid, fd: RawFd) -> Result<String, ReadError>;
     /// The task's memory: process_vm_readv(2), else `/proc/PID/mem`. Short where the mapping ends.
     fn memory(&mut self, task: TaskId, address: u64, length: usize) -> Result<Vec<u8>, ReadError>;
+    /// A string in the task's memory, without its NUL, and nothing that stands behind it: that may
+    /// be anything. Where it does not end within `longest` bytes, `E2BIG`.
+    fn string(&mut self, task: TaskId, address: u64, longest: usize) -> Result<Vec<u8>, ReadError> {
+        let read = |address, length| self.memory(task, address, length);
+        string(address, longest, read)?.ok_or(ReadError::Errno(libc::E2BIG))
+    }
     /// stat(2) of a path as process `pid` names it: below its root, relative to its `dirfd`
     /// (`AT_FDCWD`: its working directory).
     fn path_stat(&mut self, pid: Pid, dirfd: RawFd, path: &str) -> Result<FdStat, ReadError>;
@@ -69,7 +77,8 @@ pub trait Kernel {
 }
 
 /// The files of `/proc/PID/task/TID`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskFile {
     /// `stat`: proc_pid_stat(5).
     Stat,
@@ -94,7 +103,8 @@ pub enum TaskFile {
 }
 
 /// The tables of `/proc/PID/net`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NetTable {
     /// `tcp`.
     Tcp,
@@ -109,7 +119,7 @@ pub enum NetTable {
 }
 
 /// What stat(2) says of an open file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FdStat {
     /// `st_mode`.
     pub mode: u32,
@@ -126,7 +136,7 @@ pub struct FdStat {
 }
 
 /// A unix socket as sock_diag(7) shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnixSocket {
     /// The inode of its peer; 0 where it has none.
     pub peer: u64,
@@ -139,7 +149,7 @@ pub struct UnixSocket {
 }
 
 /// One end of a TCP connection as sock_diag(7) shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpConnection {
     /// Its inode; 0 while no descriptor refers to it.
     pub ino: u64,
@@ -150,7 +160,8 @@ pub struct TcpConnection {
 }
 
 /// A way to a terminal that needs no path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TtyAccess {
     /// A pty master of this process. Its slave is opened for the moment by `TIOCGPTPEER`.
     Master(RawFd),
@@ -167,7 +178,7 @@ pub enum TtyAccess {
 }
 
 /// Modes and groups of a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TtyState {
     /// termios.
     pub modes: Option<Modes>,
@@ -176,7 +187,7 @@ pub struct TtyState {
 }
 
 /// The queues of a terminal at this moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TtyReady {
     /// A read of the slave would return.
     pub readable: bool,
@@ -187,7 +198,8 @@ pub struct TtyReady {
 }
 
 /// A source did not answer. Data, not an accident: processes end and permissions lack all the time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ReadError {
     /// The process, thread or descriptor is no more (ENOENT, ESRCH).
     #[error("it is gone")]
@@ -234,6 +246,9 @@ impl<K: Kernel + ?Sized> Kernel for &mut K {
     }
     fn memory(&mut self, task: TaskId, address: u64, length: usize) -> Result<Vec<u8>, ReadError> {
         (**self).memory(task, address, length)
+    }
+    fn string(&mut self, task: TaskId, address: u64, longest: usize) -> Result<Vec<u8>, ReadError> {
+        (**self).string(task, address, longest)
     }
     fn path_stat(&mut self, pid: Pid, dirfd: RawFd, path: &str) -> Result<FdStat, ReadError> {
         (**self).path_stat(pid, dirfd, path)

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Kernel, Pid, Process, ReadError, Signals, TaskFile, TaskId};
 use crate::proc::{Schedstat, Stat, Status, children};
 
 /// Where a job hangs in the process tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Root {
     /// A session: its leader, and the terminal's foreground group decides who is a member.
     Session(Pid),

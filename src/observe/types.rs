@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::proc::Signals;
 use crate::wait::{Children, Interest, LockKind, Timeout};
 
@@ -11,7 +13,7 @@ pub type Pid = i32;
 pub type Instant = Duration;
 
 /// A task: one thread of one process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TaskId {
     /// The process (thread group).
     pub pid: Pid,
@@ -20,7 +22,7 @@ pub struct TaskId {
 }
 
 /// A terminal by the device that it is, never by its path: containers reuse `/dev/pts/0`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TtyId {
     /// The file system the device node lies on (`st_dev`); 0 where it could not be read.
     pub dev: u64,
@@ -112,7 +114,7 @@ pub struct Terminal {
 }
 
 /// The local modes that decide about input (termios(3)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Modes {
     /// `ICANON`: input comes in lines.
     pub canonical: bool,
@@ -288,7 +290,7 @@ pub enum Source {
 }
 
 /// A file by device and inode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileId {
     /// `st_dev`.
     pub dev: u64,

@@ -1,5 +1,7 @@
+use serde::{Deserialize, Serialize};
+
 /// The size of a terminal's window in characters (`struct winsize`, tty_ioctl(4)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Size {
     /// Rows.
     pub rows: u16,

@@ -58,6 +58,11 @@ impl<'m> Args<'m> {
         self.memory.read(address, length).ok().filter(|bytes| bytes.len() == length)
     }
 
+    /// A string of the task's memory, of less than `longest` bytes.
+    pub(super) fn string(&mut self, address: u64, longest: usize) -> Option<Vec<u8>> {
+        self.memory.string(address, longest).ok()
+    }
+
     /// `N` bytes of the task's memory.
     pub(super) fn array<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
         self.bytes(address, N)?.try_into().ok()

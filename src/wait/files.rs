@@ -5,10 +5,6 @@ use super::{Arch, End, Interest, LockKind};
 
 /// `PATH_MAX`, the NUL included.
 const LONGEST_PATH: usize = 4096;
-/// Most paths end within this, and a read that stays short does not run off the mapping.
-const PATH_CHUNK: usize = 256;
-/// The smallest page of these architectures: what is readable ends at a multiple of it.
-const PAGE: u64 = 4096;
 
 pub(super) fn fd(fd: i32, interest: Interest) -> Vec<End> {
     vec![End::Fd { fd, interest }]
@@ -36,21 +32,9 @@ pub(super) fn openat2(args: &mut Args<'_>) -> Option<Vec<End>> {
     open(args, args.int(0), args.word(1), flags as u32)
 }
 
-/// Reads up to the NUL, never over the edge of a page in one go: the next may not be mapped.
-fn read_path(args: &mut Args<'_>, mut address: u64) -> Option<String> {
-    let mut path = Vec::new();
-    while path.len() < LONGEST_PATH {
-        let rest_of_page = usize::try_from(PAGE - address % PAGE).ok()?;
-        let length = PATH_CHUNK.min(rest_of_page).min(LONGEST_PATH - path.len());
-        let chunk = args.bytes(address, length)?;
-        if let Some(end) = chunk.iter().position(|byte| *byte == 0) {
-            path.extend(&chunk[..end]);
-            return Some(String::from_utf8_lossy(&path).into_owned());
-        }
-        path.extend(chunk);
-        address = address.checked_add(length as u64)?;
-    }
-    None
+fn read_path(args: &mut Args<'_>, address: u64) -> Option<String> {
+    let path = args.string(address, LONGEST_PATH)?;
+    Some(String::from_utf8_lossy(&path).into_owned())
 }
 
 pub(super) fn lock(fd: i32, kind: LockKind) -> Vec<End> {

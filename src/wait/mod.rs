@@ -22,14 +22,17 @@ use std::fmt;
 use std::time::Duration;
 
 pub use decode::decode;
+pub(crate) use memory::string;
 pub use memory::{Memory, MemoryError};
 pub use restart::{Restarted, decode_restart, restarted};
+use serde::{Deserialize, Serialize};
 
 /// The system-call convention that a task runs under.
 ///
 /// `/proc/PID/syscall` carries no mark of it: an i386 task on an x86_64 kernel shows numbers of the
 /// i386 table. The ELF class of `/proc/PID/exe` decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Arch {
     /// 64-bit x86 (`arch/x86/entry/syscalls/syscall_64.tbl`).
     X86_64,

@@ -6,17 +6,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::sys::epoll::EpollFlags;
 use nix::sys::inotify::WatchDescriptor;
+use nix::sys::termios::LocalFlags;
+use serde::{Deserialize, Serialize};
 
-use super::handle::{Change, Shared};
+use super::examiner::{Drained, Examiner};
+use super::handle::Shared;
 use super::schedule::{Posture, Schedule};
+use super::tap::{Event, Tap};
 use crate::observe::{
-    Depth, Hidden, Instant, Kernel, Looker, Observation, Outer, Pid, Root, Scope, SourceName,
-    TtyAccess,
+    Depth, Instant, Kernel, Observation, Outer, Pid, Root, Scope, SourceName, TtyAccess,
 };
 use crate::pty::{Pty, Screen, Size};
-use crate::verdict::{Exited, Judge, Judgement, State};
+use crate::sys::tty;
+use crate::verdict::{Exited, Judgement, State};
 
 /// Read at once from a master: n_tty_read() hands out at most 4 KiB a call.
 const READ: usize = 4 << 10;
@@ -24,7 +29,7 @@ const READ: usize = 4 << 10;
 const TURN: usize = 256 << 10;
 
 /// Which engine decides, and what it may see.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sight {
     /// Sources that are hidden, to see what is said without them.
     pub hidden: Vec<SourceName>,
@@ -59,6 +64,8 @@ pub(super) struct Own {
     pub(super) hung_up: bool,
     /// What its master is listened to for.
     pub(super) listens: EpollFlags,
+    /// Hears all of it.
+    pub(super) tap: Option<Box<dyn Tap>>,
 }
 
 pub(super) struct Job {
@@ -66,13 +73,7 @@ pub(super) struct Job {
     pub(super) schedule: Schedule,
     pub(super) shared: Arc<Shared>,
     pub(super) over: bool,
-    looker: Looker,
-    judge: Judge,
-    sight: Sight,
-    began: Instant,
-    seq: u64,
-    /// Input was given since the last verdict.
-    given: bool,
+    examiner: Examiner,
 }
 
 /// What a turn with a master came to.
@@ -97,6 +98,7 @@ impl Own {
                 }
                 Ok(count) => {
                     total += count;
+                    self.tell(now, Event::Output(&buffer[..count]));
                     let replies = self.screen.feed(&buffer[..count], now);
                     if self.answers {
                         answered |= !replies.is_empty();
@@ -111,7 +113,7 @@ impl Own {
             }
         }
         self.deliver_held();
-        self.flush();
+        self.flush(now);
         match total {
             _ if answered => Pumped::Answered,
             0 => Pumped::Nothing,
@@ -139,11 +141,18 @@ impl Own {
     }
 
     /// Types as much as the terminal takes.
-    pub(super) fn flush(&mut self) {
+    pub(super) fn flush(&mut self, now: Instant) {
         while !self.input.is_empty() {
+            let echoed = self.tap.is_some() && self.echoes();
             let (front, _) = self.input.as_slices();
             match self.pty.write(front) {
-                Ok(count) => drop(self.input.drain(..count)),
+                Ok(count) => {
+                    let taken: Vec<u8> = self.input.drain(..count).collect();
+                    // Before and after: a program that turns ECHO off just now asks for a secret.
+                    if echoed && self.echoes() {
+                        self.tell(now, Event::Echoed(&taken));
+                    }
+                }
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => return,
                 Err(_) => self.input.clear(),
@@ -151,20 +160,41 @@ impl Own {
         }
     }
 
+    /// Is ECHO on, for everything that was written so far?
+    fn echoes(&self) -> bool {
+        let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_NONBLOCK;
+        // Input is echoed when the line discipline gets it, and poll(2) makes that be now.
+        tty::open_peer(&self.pty, flags).and_then(tty::ready).is_ok()
+            && tty::modes(&self.pty).is_ok_and(|modes| modes.local_flags.contains(LocalFlags::ECHO))
+    }
+
+    fn tell(&mut self, now: Instant, event: Event<'_>) {
+        if let Some(tap) = &mut self.tap {
+            tap.hear(now, event);
+        }
+    }
+
     /// Is there output that we did not read?
     fn undrained(&self) -> bool {
-        self.held.is_some() || crate::sys::tty::has_data(&self.pty).unwrap_or(false)
+        self.held.is_some() || tty::has_data(&self.pty).unwrap_or(false)
     }
 }
 
 impl Job {
-    pub(super) fn own(own: Own, sight: Sight, shared: Arc<Shared>, now: Instant) -> Job {
+    pub(super) fn own(
+        mut own: Own,
+        size: Size,
+        sight: Sight,
+        shared: Arc<Shared>,
+        now: Instant,
+    ) -> Job {
         let terminal = Outer {
             id: own.pty.id(),
             name: own.pty.name().to_owned(),
             access: Some(TtyAccess::Master(std::os::fd::AsFd::as_fd(&own.pty).as_raw_fd())),
         };
         let scope = Scope { root: Root::Session(own.pty.pid()), terminal: Some(terminal) };
+        own.tell(now, Event::Began { scope: &scope, sight: &sight, size });
         Job::new(Origin::Own(Box::new(own)), scope, sight, shared, now)
     }
 
@@ -175,37 +205,35 @@ impl Job {
         shared: Arc<Shared>,
         now: Instant,
     ) -> Job {
-        Job {
-            origin,
-            schedule: Schedule::new(now),
-            shared,
-            over: false,
-            looker: Looker::new(scope),
-            judge: Judge::new(now),
-            sight,
-            began: now,
-            seq: 0,
-            given: false,
-        }
+        let examiner = Examiner::new(scope, sight, now);
+        Job { origin, schedule: Schedule::new(now), shared, over: false, examiner }
     }
 
     /// We gave input.
     pub(super) fn input_given(&mut self, now: Instant) {
-        self.given = true;
+        self.examiner.given();
+        self.tell(now, Event::Given);
         self.schedule.given(now);
     }
 
     /// The job read input, as inotify says: somebody else gave it.
     pub(super) fn input_read(&mut self, now: Instant) {
-        self.given = true;
+        self.examiner.given();
         self.schedule.event(now);
     }
 
-    pub(super) fn resize(&mut self, size: Size) {
+    pub(super) fn resize(&mut self, size: Size, now: Instant) {
         if let Origin::Own(own) = &mut self.origin {
             own.screen.resize(size);
+            own.tell(now, Event::Resized(size));
             // A terminal that is gone has no size.
             let _ = own.pty.resize(size);
+        }
+    }
+
+    fn tell(&mut self, now: Instant, event: Event<'_>) {
+        if let Origin::Own(own) = &mut self.origin {
+            own.tell(now, event);
         }
     }
 
@@ -218,16 +246,8 @@ impl Job {
         }
         let whole = self.schedule.wants_whole(now);
         let depth = if whole { Depth::Whole } else { Depth::FirstLive };
-        let judge = &self.judge;
-        let mut live = |task: &crate::observe::Task| judge.is_live(task);
-        let mut observation = match self.sight.hidden.is_empty() {
-            true => self.looker.look(kernel, depth, &mut live),
-            false => {
-                let hidden = self.sight.hidden.iter().copied();
-                self.looker.look(&mut Hidden::new(&mut *kernel, hidden), depth, &mut live)
-            }
-        };
-        let judgement = self.judged(&mut observation, now);
+        let observation = self.observed(kernel, depth, now);
+        let drained = self.drained(&observation, now);
         let ended = match observation.whole {
             true => self.ended().or(self.has_vanished(&observation).then(Exited::default)),
             false => None,
@@ -237,53 +257,46 @@ impl Job {
             self.publish_end(exited, now);
             return;
         }
-        let posture = posture(&judgement);
-        let news = judgement.news;
-        if news {
-            self.publish(judgement, observation.at);
-        } else {
-            self.shared.refresh(judgement.verdict);
-        }
-        let now = kernel.now();
-        let cost = spent().saturating_sub(self.looker.take_scan_cost());
-        self.schedule.looked(now, cost, posture, whole);
-    }
-
-    fn judged(&mut self, observation: &mut Observation, now: Instant) -> Judgement {
-        let mut undrained = false;
-        if let Origin::Own(own) = &mut self.origin
-            && observation.whole
-        {
-            // Everything sleeps, so what is still in the terminal is all that there will be: the
-            // prompt must be read before it is told.
-            undrained = own.undrained();
-            let answered = undrained && own.pump(now) == Pumped::Answered;
-            undrained = undrained && own.undrained();
-            if let Some(terminal) = observation.terminal.as_mut().filter(|_| answered) {
-                // The program waited for us, and does no more.
-                terminal.readable = Some(true);
-                self.schedule.event(now);
-            }
-            if let Some(terminal) = &mut observation.terminal
-                && terminal.undrained == Some(true)
-                && own.held.is_none()
-            {
-                // The terminal was full because we had not come to read it yet.
-                terminal.writable = Some(true);
-            }
-        }
         let output = match &self.origin {
             Origin::Own(own) => Some(own.screen.output()),
             Origin::Foreign { .. } => None,
         };
-        let read = observation.terminal.as_ref().is_none_or(|tty| tty.readable != Some(true));
-        let consumed = self.given && read && observation.whole && !undrained;
-        let judgement =
-            self.judge.judge(observation, output.as_ref(), consumed, self.sight.heuristic);
-        if consumed && judgement.verdict.waits_for_input() {
-            self.given = false;
+        let at = observation.at;
+        let judgement = self.examiner.judge(observation, drained, output.as_ref());
+        self.tell(now, Event::Judged(drained));
+        let posture = posture(&judgement);
+        if judgement.news {
+            self.publish(judgement, at, now);
+        } else {
+            self.shared.refresh(judgement.verdict);
         }
-        judgement
+        let now = kernel.now();
+        let cost = spent().saturating_sub(self.examiner.take_scan_cost());
+        self.schedule.looked(now, cost, posture, whole);
+    }
+
+    fn observed(&mut self, kernel: &mut dyn Kernel, depth: Depth, now: Instant) -> Observation {
+        let Origin::Own(own) = &mut self.origin else { return self.examiner.look(kernel, depth) };
+        let Some(tap) = &mut own.tap else { return self.examiner.look(kernel, depth) };
+        let mut seen = Observation::default();
+        tap.look(now, depth, kernel, &mut |kernel| seen = self.examiner.look(kernel, depth));
+        seen
+    }
+
+    /// Everything sleeps, so what is still in the terminal is all that there will be: the prompt must
+    /// be read before it is told.
+    fn drained(&mut self, observation: &Observation, now: Instant) -> Option<Drained> {
+        let Origin::Own(own) = &mut self.origin else { return None };
+        if !observation.whole {
+            return None;
+        }
+        let undrained = own.undrained();
+        let answered = undrained && own.pump(now) == Pumped::Answered;
+        if answered && observation.terminal.is_some() {
+            self.schedule.event(now);
+        }
+        let undrained = undrained && own.undrained();
+        Some(Drained { undrained, answered, held: own.held.is_some() })
     }
 
     /// Has the process ended with which the watch ends?
@@ -291,7 +304,7 @@ impl Job {
         match &mut self.origin {
             Origin::Own(own) => own.pty.try_wait().unwrap_or(Some(Exited::default())),
             Origin::Foreign { end, .. } => {
-                crate::sys::tty::has_data(&*end).unwrap_or(true).then(Exited::default)
+                tty::has_data(&*end).unwrap_or(true).then(Exited::default)
             }
         }
     }
@@ -316,20 +329,21 @@ impl Job {
             }
             own.output = None;
         }
-        let judgement = self.judge.exited(exited);
-        self.publish(judgement, now);
+        self.tell(now, Event::Ended(exited));
+        let judgement = self.examiner.exited(exited);
+        self.publish(judgement, now, now);
         self.over = true;
         self.shared.close();
     }
 
-    fn publish(&mut self, judgement: Judgement, at: Instant) {
-        self.seq += 1;
-        let t = at.saturating_sub(self.began);
+    fn publish(&mut self, judgement: Judgement, at: Instant, now: Instant) {
         let output = match &self.origin {
             Origin::Own(own) => own.screen.bytes(),
             Origin::Foreign { .. } => 0,
         };
-        self.shared.publish(Change { seq: self.seq, t, output, verdict: judgement.verdict });
+        let change = self.examiner.change(judgement, at, output);
+        self.tell(now, Event::Told(&change));
+        self.shared.publish(change);
     }
 }
 

@@ -15,6 +15,7 @@ use super::WatchError;
 use super::handle::{Shared, Watched};
 use super::job::{Job, Origin, Own, Pumped, Sight};
 use super::orders::{Leash, Order, Orders};
+use super::tap::Tap;
 use super::target::Target;
 use crate::observe::Live;
 use crate::pty::{Pty, Screen, Size};
@@ -35,7 +36,7 @@ const RETRY: Duration = Duration::from_millis(1);
 const EVENTS: usize = 64;
 
 /// How to open a terminal.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct OpenOptions {
     /// The window.
     pub size: Size,
@@ -46,6 +47,8 @@ pub struct OpenOptions {
     pub shown: bool,
     /// What the engine may see.
     pub sight: Sight,
+    /// Hears everything: what [`crate::fixture::Recorder`] writes to a file.
+    pub tap: Option<Box<dyn Tap>>,
 }
 
 /// Watches terminals, all on one thread of its own. The thread ends with the last handle.
@@ -123,9 +126,11 @@ impl Monitor {
             held: None,
             hung_up: false,
             listens: EpollFlags::empty(),
+            tap: options.tap,
         };
         let shared = Arc::new(Shared::default());
-        let job = Job::own(own, options.sight, Arc::clone(&shared), clock::monotonic());
+        let job =
+            Job::own(own, options.size, options.sight, Arc::clone(&shared), clock::monotonic());
         let output = options.output.then_some(receiver);
         self.add(job, shared, output, Some(tty), pid)
     }
@@ -301,7 +306,7 @@ impl Loop {
                 if let Some(job) = self.jobs.get_mut(&number) {
                     if let Origin::Own(own) = &mut job.origin {
                         own.input.extend(bytes);
-                        own.flush();
+                        own.flush(now);
                     }
                     job.input_given(now);
                 }
@@ -309,7 +314,7 @@ impl Loop {
             }
             Order::Resize(number, size) => {
                 if let Some(job) = self.jobs.get_mut(&number) {
-                    job.resize(size);
+                    job.resize(size, now);
                 }
             }
             Order::Signal(number, signal) => {

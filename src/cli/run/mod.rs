@@ -60,13 +60,28 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "run passes a terminal through, and standard input is none; without a terminal use awaitty exec"
     );
     let log = args.events.as_deref().map(open_log).transpose()?;
+    let options = OpenOptions { sight: args.sight.into(), ..OpenOptions::default() };
+    let hook = Hook::new(args.on_input, args.idle_for);
+    Ok(on_terminal(&args.command, options, hook, log)?.exit())
+}
+
+/// Runs a command on a new terminal behind the user's, and ends what still runs on it then.
+///
+/// # Errors
+/// As [`run`].
+pub fn on_terminal(
+    command: &[OsString],
+    options: OpenOptions,
+    hook: Hook,
+    log: Option<File>,
+) -> anyhow::Result<Ended> {
     let signals = Signals::of_terminal()?;
-    let window = size::of_user().unwrap_or_default();
-    let options = OpenOptions { size: window, output: true, sight: args.sight.into(), shown: true };
-    let job = Job::start(&args.command, options)?;
-    let ended = passed(&job, &signals, Hook::new(args.on_input, args.idle_for), log);
+    let size = size::of_user().unwrap_or_default();
+    let options = OpenOptions { size, output: true, shown: true, ..options };
+    let job = Job::start(command, options)?;
+    let ended = passed(&job, &signals, hook, log);
     job.end();
-    Ok(ended?.exit())
+    Ok(ended?)
 }
 
 fn open_log(path: &Path) -> anyhow::Result<File> {

@@ -10,6 +10,8 @@ mod prove;
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
+use serde::{Deserialize, Serialize};
+
 use self::above::Above;
 use crate::observe::blocked::Reading;
 use crate::observe::holders::{self, Table};
@@ -23,7 +25,8 @@ use crate::observe::{
 use crate::wait::Children;
 
 /// How much a look has to find out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Depth {
     /// End at the first member that is live by itself.
     FirstLive,
@@ -32,7 +35,7 @@ pub enum Depth {
 }
 
 /// What is looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     /// Where the job hangs in the process tree.
     pub root: Root,
@@ -51,7 +54,7 @@ impl Scope {
 }
 
 /// The job's own terminal, and a way to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outer {
     /// Which.
     pub id: TtyId,
