@@ -13,6 +13,7 @@
 //! | [`verdict`] | graph and history → [`Verdict`] (pure; the clock is an argument) |
 //! | [`pty`] | a terminal of our own: the pair, the screen, the answers a terminal gives |
 //! | [`watch`] | when to look; publishes changes of the verdict |
+//! | [`trace`] | a tree of processes under ptrace(2): every wait with its begin and end |
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("awaitty reads what the Linux kernel knows; there is no other source");
@@ -22,6 +23,7 @@ pub mod observe;
 pub mod proc;
 pub mod pty;
 pub mod sys;
+pub mod trace;
 pub mod verdict;
 pub mod wait;
 pub mod watch;

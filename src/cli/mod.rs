@@ -16,6 +16,7 @@ pub mod sight;
 pub mod signals;
 pub mod size;
 pub mod text;
+pub mod trace;
 pub mod watch;
 
 use std::io::{self, Write};
@@ -38,6 +39,7 @@ enum Command {
     Run(run::Args),
     Watch(watch::Args),
     Ps(ps::Args),
+    Trace(trace::Args),
     Doctor(doctor::Args),
     #[command(hide = true)]
     Probe(probe::Args),
@@ -76,6 +78,7 @@ fn run_command(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(args) => return run::run(args),
         Command::Watch(args) => return watch::run(args),
         Command::Ps(args) => return ps::run(args),
+        Command::Trace(args) => return trace::run(args),
         Command::Doctor(args) => return doctor::run(args),
         Command::Schema => print(&(json::schema()? + "\n"))?,
         Command::HelpTexts => print(&help_texts::markdown())?,

@@ -4,20 +4,26 @@
 //! waits in it. One realtime signal that nobody in this process uses is taken for that: its handler does
 //! nothing, and it is sent to one thread alone.
 
-use std::os::unix::thread::JoinHandleExt;
 use std::sync::OnceLock;
-use std::thread::JoinHandle;
 
 use nix::errno::Errno;
+use nix::unistd::{Pid, getpid, gettid};
 
 /// The signal, once it is taken; `None` where all are used.
 static SIGNAL: OnceLock<Option<i32>> = OnceLock::new();
+
+/// Wakes one thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Bell {
+    thread: Pid,
+    signal: i32,
+}
 
 /// Lets the calling thread be woken.
 ///
 /// # Errors
 /// `EBUSY` when every realtime signal has a handler of somebody else's.
-pub fn listen() -> nix::Result<()> {
+pub fn listen() -> nix::Result<Bell> {
     let signal = SIGNAL.get_or_init(take).ok_or(Errno::EBUSY)?;
     // SAFETY: sigset_t is plain data; sigemptyset initializes it before it is read.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -26,17 +32,19 @@ pub fn listen() -> nix::Result<()> {
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, signal);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut())
-    })
-    .map(drop)
+    })?;
+    Ok(Bell { thread: gettid(), signal })
 }
 
-/// Interrupts the wait of a thread that listens. A thread that is only about to wait does not hear it:
-/// ring until it has answered.
-pub fn ring<T>(thread: &JoinHandle<T>) {
-    if let Some(Some(signal)) = SIGNAL.get() {
-        // SAFETY: a thread that has not been joined has a valid pthread_t; the handle proves it. The
-        // signal has a handler, so it ends nothing.
-        unsafe { libc::pthread_kill(thread.as_pthread_t(), *signal) };
+impl Bell {
+    /// Interrupts the thread's wait. One that is only about to wait does not hear it: ring until it has
+    /// answered. A thread that has ended hears nothing.
+    pub fn ring(self) {
+        // SAFETY: three integers; tgkill(2) reaches a thread of this process or none, and the signal
+        // has a handler that does nothing.
+        unsafe {
+            libc::syscall(libc::SYS_tgkill, getpid().as_raw(), self.thread.as_raw(), self.signal)
+        };
     }
 }
 
@@ -72,16 +80,18 @@ mod tests {
 
     #[test]
     fn a_wait_is_interrupted() {
-        let thread = std::thread::spawn(|| {
-            listen().unwrap();
+        let (sender, receiver) = crossbeam_channel::bounded(1);
+        let thread = std::thread::spawn(move || {
+            sender.send(listen().unwrap()).unwrap();
             let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
             let woken = ptrace::peek(true);
             drop(child.stdin.take());
             child.wait().unwrap();
             woken
         });
+        let bell = receiver.recv().unwrap();
         while !thread.is_finished() {
-            ring(&thread);
+            bell.ring();
             std::thread::sleep(Duration::from_millis(1));
         }
         assert_eq!(thread.join().unwrap(), Err(Errno::EINTR));
