@@ -34,17 +34,21 @@ pub fn refusal(pid: Pid) -> Option<String> {
 /// of a second one.
 #[must_use]
 pub fn of_trace(pid: Pid) -> Option<String> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let status = Status::parse(&status)?;
+    let status = status_of(pid)?;
     if status.tracer == 0 {
         return Some(reason(status, has_capabilities()));
     }
-    let name = fs::read_to_string(format!("/proc/{}/comm", status.tracer)).unwrap_or_default();
+    // TracerPid is the number of a thread.
+    let tracer = status_of(status.tracer).map_or(status.tracer, |status| status.tgid);
+    let name = fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
     let name = Escaped(name.trim_end()).to_string();
-    let tracer = status.tracer;
     Some(format!(
         "process {tracer} ({name}) traces it; awaitty watch --pid {pid} works all the same"
     ))
+}
+
+fn status_of(pid: Pid) -> Option<Status> {
+    Status::parse(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }
 
 /// The reasons in the order in which they explain most.

@@ -7,10 +7,12 @@ use nix::errno::Errno;
 use super::TraceError;
 use super::engine::Engine;
 use super::event::What;
-use crate::observe::{Kernel, Pid, TaskFile, TaskId};
+use super::tasks::Open;
+use crate::observe::{Kernel, Pid, TaskFile, TaskId, Wait};
 use crate::proc::children;
+use crate::sys::clock;
 use crate::sys::ptrace::{self, Options, Until};
-use crate::wait::Timeout;
+use crate::wait::{Call, Timeout};
 
 /// Calls that fail with `EINTR` when the task is interrupted, whatever its signal handlers (signal(7),
 /// and measured on Linux 6.18). Those on sockets do so if a timeout was set (`SO_RCVTIMEO`).
@@ -38,7 +40,8 @@ impl Engine {
             if !seen.insert(child) || self.tasks.is_known(child) {
                 continue;
             }
-            if let Err(TraceError::Denied(_)) = self.attach_process(child) {
+            let attached = self.attach_process(child);
+            if let Err(TraceError::Denied(_) | TraceError::OwnChild(_)) = attached {
                 self.tell(child, child, What::Refused);
             }
             next.extend(self.children(child));
@@ -57,6 +60,11 @@ impl Engine {
 
     /// Threads that are made meanwhile are traced by the kernel if their maker is, so this ends.
     fn attach_process(&mut self, pid: Pid) -> Result<(), TraceError> {
+        // wait(2) treats the tracee of any thread of its parent's process as the caller's own
+        // (`wait_consider_task()` in kernel/exit.c).
+        if self.parent(pid) == Some(std::process::id().cast_signed()) {
+            return Err(TraceError::OwnChild(pid));
+        }
         let mut first = true;
         loop {
             let threads = self.calls.kernel.threads(pid).map_err(|_| TraceError::NoProcess(pid))?;
@@ -89,16 +97,24 @@ impl Engine {
         if self.until() == Until::Event {
             return;
         }
-        match self.breaks(task) {
-            Some(call) => self.tell(task.pid, task.tid, What::Untouched { call }),
-            // One that has ended meanwhile tells of it.
-            None => drop(ptrace::interrupt(task.tid)),
+        let wait = self.calls.blocked(task);
+        if let Some(call) = wait.as_ref().and_then(breaks) {
+            self.tell(task.pid, task.tid, What::Untouched { call });
+            return;
         }
+        if let Some(wait) = wait {
+            let call = Call { name: wait.call, ends: Vec::new(), timeout: wait.timeout };
+            let (began, stack) = (clock::monotonic(), wait.stack);
+            let open = Open { began, call, stack, wait: Some(wait), terminal: false };
+            self.tasks.remember(task.tid, open);
+        }
+        // One that has ended meanwhile tells of it.
+        let _ = ptrace::interrupt(task.tid);
     }
+}
 
-    fn breaks(&mut self, task: TaskId) -> Option<&'static str> {
-        let wait = self.calls.blocked(task)?;
-        let timed_receive = ON_SOCKETS.contains(&wait.call) && wait.timeout != Timeout::Never;
-        (timed_receive || BREAKS.contains(&wait.call)).then_some(wait.call)
-    }
+/// The call, if an interruption makes it fail.
+fn breaks(wait: &Wait) -> Option<&'static str> {
+    let timed_receive = ON_SOCKETS.contains(&wait.call) && wait.timeout != Timeout::Never;
+    (timed_receive || BREAKS.contains(&wait.call)).then_some(wait.call)
 }

@@ -15,7 +15,7 @@ use crate::sys::bell::Bell;
 use crate::sys::clock;
 use crate::sys::ptrace::{self, CallStop, Stop, Stopped, Until, Waited};
 use crate::sys::spawn::{Held, Released};
-use crate::wait::{Call, End, Timeout};
+use crate::wait::{Call, End};
 
 /// The kernel's name of the call that goes on with another one after a stop.
 const RESTART: &str = "restart_syscall";
@@ -181,10 +181,13 @@ impl Engine {
         if call.timeout.duration().is_some_and(|length| length.is_zero()) {
             return;
         }
-        let wait = match self.tasks.last(task.tid) {
-            Some(last) if call.name == RESTART => last.wait.clone(),
+        let (call, wait) = match self.tasks.last(task.tid) {
+            Some(last) if call.name == RESTART => (last.call.clone(), last.wait.clone()),
             // Others are read when they have lasted; most never do.
-            _ => may_read(&call).then(|| self.calls.resolve(task, call.clone(), stack)),
+            _ => {
+                let wait = may_read(&call).then(|| self.calls.resolve(task, call.clone(), stack));
+                (call, wait)
+            }
         };
         let terminal = wait.as_ref().is_some_and(|wait| wait.reads_any_terminal());
         if let Some(wait) = wait.as_ref().filter(|_| terminal) {
@@ -222,16 +225,19 @@ impl Engine {
         }
     }
 
-    pub(super) fn process_of(&mut self, tid: Pid) -> Pid {
+    fn process_of(&mut self, tid: Pid) -> Pid {
         let text = self.calls.kernel.task_file(TaskId { pid: tid, tid }, TaskFile::Status);
         let status = text.ok().and_then(|text| Status::parse(&text));
         status.map_or(tid, |status| status.tgid)
     }
 
+    pub(super) fn parent(&mut self, pid: Pid) -> Option<Pid> {
+        let text = self.calls.kernel.task_file(TaskId { pid, tid: pid }, TaskFile::Stat).ok()?;
+        Stat::parse(&text).map(|stat| stat.ppid)
+    }
+
     pub(super) fn tell_start(&mut self, pid: Pid, attached: bool) {
-        let text = self.calls.kernel.task_file(TaskId { pid, tid: pid }, TaskFile::Stat);
-        let text = text.unwrap_or_default();
-        let ppid = Stat::parse(&text).map_or(0, |stat| stat.ppid);
+        let ppid = self.parent(pid).unwrap_or(0);
         let cmdline = self.cmdline(pid);
         self.tell(pid, pid, What::Start { ppid, cmdline, attached });
     }
@@ -295,11 +301,9 @@ impl Engine {
 
 /// Can input on a terminal be among what ends it?
 fn may_read(call: &Call) -> bool {
-    let restarted = call.name == RESTART && call.timeout == Timeout::Some;
-    restarted
-        || call.ends.iter().any(|end| match end {
-            End::Fd { interest, .. } => interest.read,
-            End::Epoll { .. } => true,
-            _ => false,
-        })
+    call.ends.iter().any(|end| match end {
+        End::Fd { interest, .. } => interest.read,
+        End::Epoll { .. } => true,
+        _ => false,
+    })
 }

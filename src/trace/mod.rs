@@ -55,6 +55,13 @@ pub enum TraceError {
     /// It is traced already, or there is no permission.
     #[error("process {0} cannot be traced")]
     Denied(Pid),
+    /// It is a child of this process. The kernel would give its stops to whoever here waits for it, and
+    /// its end to the tracer: a child of ours is traced from its start ([`Trace::command`]), or by
+    /// another process.
+    #[error(
+        "process {0} is a child of this process, whose wait for it would take the tracer's stops"
+    )]
+    OwnChild(Pid),
     /// The command is empty, or has a NUL in it.
     #[error("that is no command")]
     NoCommand,

@@ -58,6 +58,13 @@ impl Tasks {
         Some(open)
     }
 
+    /// The call that a task was in when it was attached to, and which may be restarted.
+    pub(super) fn remember(&mut self, tid: Pid, open: Open) {
+        if let Some(task) = self.0.get_mut(&tid) {
+            task.last = Some(open);
+        }
+    }
+
     /// The call that was closed last, if it can be what is restarted.
     pub(super) fn last(&self, tid: Pid) -> Option<&Open> {
         self.0.get(&tid)?.last.as_ref()
