@@ -14,6 +14,7 @@
 //! | [`pty`] | a terminal of our own: the pair, the screen, the answers a terminal gives |
 //! | [`watch`] | when to look; publishes changes of the verdict |
 //! | [`fixture`] | records a watch, and replays it without a kernel or a clock |
+//! | [`trace`] | a tree of processes under ptrace(2): every wait with its begin and end |
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("awaitty reads what the Linux kernel knows; there is no other source");
@@ -24,6 +25,7 @@ pub mod observe;
 pub mod proc;
 pub mod pty;
 pub mod sys;
+pub mod trace;
 pub mod verdict;
 pub mod wait;
 pub mod watch;

@@ -22,6 +22,12 @@ pub fn raise() {
     }
 }
 
+/// The limit (soft, hard) that we were started with; `None` where it was not changed.
+#[must_use]
+pub fn inherited() -> Option<(rlim_t, rlim_t)> {
+    INHERITED.get().copied()
+}
+
 /// A command that gets the limit which we were started with.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);

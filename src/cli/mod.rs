@@ -18,6 +18,7 @@ pub mod sight;
 pub mod signals;
 pub mod size;
 pub mod text;
+pub mod trace;
 pub mod watch;
 
 use std::io::{self, Write};
@@ -42,6 +43,7 @@ enum Command {
     Replay(replay::Args),
     Watch(watch::Args),
     Ps(ps::Args),
+    Trace(trace::Args),
     Doctor(doctor::Args),
     #[command(hide = true)]
     Probe(probe::Args),
@@ -82,6 +84,7 @@ fn run_command(command: Command) -> anyhow::Result<ExitCode> {
         Command::Replay(args) => return replay::run(&args),
         Command::Watch(args) => return watch::run(args),
         Command::Ps(args) => return ps::run(args),
+        Command::Trace(args) => return trace::run(args),
         Command::Doctor(args) => return doctor::run(args),
         Command::Schema => print(&(json::schema()? + "\n"))?,
         Command::HelpTexts => print(&help_texts::markdown())?,

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use super::text::Escaped;
 use crate::observe::Pid;
 use crate::proc::Status;
 
@@ -27,6 +28,27 @@ pub fn refusal(pid: Pid) -> Option<String> {
         // A process that has ended is told elsewhere.
         _ => None,
     }
+}
+
+/// Why a process cannot be traced; `None` when it is gone. A process has one tracer, whatever the rights
+/// of a second one.
+#[must_use]
+pub fn of_trace(pid: Pid) -> Option<String> {
+    let status = status_of(pid)?;
+    if status.tracer == 0 {
+        return Some(reason(status, has_capabilities()));
+    }
+    // TracerPid is the number of a thread.
+    let tracer = status_of(status.tracer).map_or(status.tracer, |status| status.tgid);
+    let name = fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
+    let name = Escaped(name.trim_end()).to_string();
+    Some(format!(
+        "process {tracer} ({name}) traces it; awaitty watch --pid {pid} works all the same"
+    ))
+}
+
+fn status_of(pid: Pid) -> Option<Status> {
+    Status::parse(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }
 
 /// The reasons in the order in which they explain most.

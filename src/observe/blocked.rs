@@ -44,7 +44,8 @@ fn decides_alone(wait: &Wait) -> bool {
 /// Reads tasks of one process.
 pub(super) struct Reading<'k> {
     pub(super) kernel: &'k mut dyn Kernel,
-    pub(super) sockets: &'k mut Sockets,
+    /// What is known of sockets; `None`: of a socket no more is told than its inode.
+    pub(super) sockets: Option<&'k mut Sockets>,
     /// A thread of the process that shows its files.
     pub(super) thread: Pid,
 }
@@ -124,7 +125,7 @@ impl Reading<'_> {
     }
 
     /// The call a task sleeps in; `Ok(None)` when it runs.
-    fn blocked(
+    pub(super) fn blocked(
         &mut self,
         task: TaskId,
         controlling: Controlling,
@@ -173,7 +174,13 @@ impl Reading<'_> {
         }
     }
 
-    fn resolve(&mut self, task: TaskId, call: Call, stack: u64, controlling: Controlling) -> Wait {
+    pub(super) fn resolve(
+        &mut self,
+        task: TaskId,
+        call: Call,
+        stack: u64,
+        controlling: Controlling,
+    ) -> Wait {
         let mut sources = Vec::with_capacity(call.ends.len());
         for end in call.ends {
             self.end(task, end, controlling, call.name, &mut sources);
@@ -183,7 +190,9 @@ impl Reading<'_> {
             other => other,
         };
         let timeout = match timeout {
-            Timeout::Never if is_receive(call.name) => self.receive_timeout(task, &mut sources),
+            Timeout::Never if self.sockets.is_some() && is_receive(call.name) => {
+                self.receive_timeout(task, &mut sources)
+            }
             other => other,
         };
         Wait { call: call.name, sources, timeout, stack }
@@ -226,7 +235,8 @@ impl Reading<'_> {
 
     fn object(&mut self, pid: Pid, fd: RawFd, controlling: Controlling) -> Object {
         let Reading { kernel, sockets, .. } = self;
-        Resolver { kernel: &mut **kernel, sockets, controlling }.resolve(pid, fd)
+        Resolver { kernel: &mut **kernel, sockets: sockets.as_deref_mut(), controlling }
+            .resolve(pid, fd)
     }
 
     /// An epoll set, from the `tfd:` lines of its fdinfo. The numbers there are those of
@@ -357,9 +367,9 @@ fn is_receive(call: &str) -> bool {
     )
 }
 
-struct OfTask<'k> {
-    kernel: &'k mut dyn Kernel,
-    task: TaskId,
+pub(super) struct OfTask<'k> {
+    pub(super) kernel: &'k mut dyn Kernel,
+    pub(super) task: TaskId,
 }
 
 impl Memory for OfTask<'_> {

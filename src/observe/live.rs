@@ -3,6 +3,8 @@
 mod files;
 mod terminals;
 
+pub(crate) use files::open_path;
+
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 

@@ -12,13 +12,16 @@ mod look;
 mod members;
 mod objects;
 mod sockets;
+mod traced;
 mod types;
 
 pub use hidden::*;
 pub use kernel::*;
 pub use live::Live;
+pub(crate) use live::open_path;
 pub use look::{Depth, Looker, Outer, Scope};
 pub use members::Root;
+pub(crate) use traced::Calls;
 pub use types::*;
 
 pub use crate::proc::Signals;

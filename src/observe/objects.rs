@@ -27,7 +27,8 @@ pub(super) struct Controlling {
 /// Resolves descriptors.
 pub(super) struct Resolver<'k> {
     pub(super) kernel: &'k mut dyn Kernel,
-    pub(super) sockets: &'k mut Sockets,
+    /// As in [`super::blocked::Reading`].
+    pub(super) sockets: Option<&'k mut Sockets>,
     pub(super) controlling: Controlling,
 }
 
@@ -36,7 +37,10 @@ impl Resolver<'_> {
     pub(super) fn resolve(&mut self, pid: Pid, fd: RawFd) -> Object {
         match self.kernel.fd_stat(pid, fd) {
             Ok(stat) => match of_stat(self.kernel, pid, fd, stat, self.controlling) {
-                Object::Socket { ino, .. } => self.sockets.resolve(self.kernel, pid, ino),
+                Object::Socket { ino, netlink } => match &mut self.sockets {
+                    Some(sockets) => sockets.resolve(self.kernel, pid, ino),
+                    None => Object::Socket { ino, netlink },
+                },
                 object => object,
             },
             Err(_) => Object::Unknown,

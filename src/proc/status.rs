@@ -3,12 +3,16 @@
 /// The fields that matter here. A field that an older kernel or a sandbox leaves out is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Status {
+    /// The process that it belongs to: a thread's differs from its own number.
+    pub tgid: i32,
     /// Who traces it, 0 for nobody.
     pub tracer: i32,
     /// Its real user.
     pub uid: u32,
     /// Its effective user.
     pub euid: u32,
+    /// Its effective group.
+    pub egid: u32,
     /// `SigIgn`: the signals that it ignores, bit `n - 1` for signal `n`.
     pub ignored: u64,
     /// Voluntary and other context switches together: stands in for the run counter of
@@ -30,8 +34,10 @@ impl Status {
             };
             let value = value.trim_ascii_start();
             match key {
+                "Tgid" => status.tgid = value.parse().ok()?,
                 "TracerPid" => status.tracer = value.parse().ok()?,
                 "Uid" => (status.uid, status.euid) = users(value)?,
+                "Gid" => (_, status.egid) = users(value)?,
                 "SigIgn" => status.ignored = mask(value)?,
                 "SigCgt" => complete = true,
                 "voluntary_ctxt_switches" | "nonvoluntary_ctxt_switches" => {
@@ -58,15 +64,15 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "Name:\tTracerPid:\\n9\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t6246\n\
-        TracerPid:\t812\nUid:\t1000\t0\t0\t0\nGroups:\t \nSigQ:\t0/96365\n\
+        TracerPid:\t812\nUid:\t1000\t0\t0\t0\nGid:\t1000\t7\t7\t7\nGroups:\t \nSigQ:\t0/96365\n\
         SigPnd:\t0000000000000000\nShdPnd:\t0000000000010000\nSigBlk:\t0000000000000004\n\
         SigIgn:\t0000000001001000\nSigCgt:\tffffffff00000002\nCapInh:\t0000000000000000\n\
         voluntary_ctxt_switches:\t106\nnonvoluntary_ctxt_switches:\t4\n";
 
     #[test]
     fn a_process() {
-        let expected =
-            Status { tracer: 812, uid: 1000, euid: 0, ignored: 0x100_1000, switches: 110 };
+        let (tgid, tracer, ignored) = (6246, 812, 0x100_1000);
+        let expected = Status { tgid, tracer, uid: 1000, euid: 0, egid: 7, ignored, switches: 110 };
         assert_eq!(Status::parse(TEXT), Some(expected));
     }
 

@@ -4,6 +4,7 @@
 //! Descriptors are `OwnedFd` and `AsFd` throughout; errors are plain errno values, because the
 //! rooms above decide what a refusal means.
 
+pub mod bell;
 pub mod clock;
 pub mod epoll;
 pub mod fd;
@@ -11,6 +12,7 @@ pub mod inet_diag;
 pub mod inotify;
 pub mod memory;
 pub mod pidfd;
+pub mod ptrace;
 pub mod sock_diag;
 pub mod spawn;
 pub mod stat;

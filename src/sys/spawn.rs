@@ -5,14 +5,17 @@
 //! looks like one that was started, and leaves its error on the terminal. So the pair comes from
 //! there and the start is made here, by std on the slave.
 
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
+use nix::unistd::{ForkResult, execvp, fork, pipe2, read, write};
 
 use crate::observe::Pid;
 use crate::verdict::Exited;
@@ -60,6 +63,105 @@ pub fn limit_descriptors(command: &mut Command, limit: (u64, u64)) {
     // async-signal-safe; it owns its numbers and allocates nothing.
     unsafe {
         command.pre_exec(move || Ok(setrlimit(Resource::RLIMIT_NOFILE, limit.0, limit.1)?));
+    }
+}
+
+/// A child of the calling thread that waits before it executes its program, so that it can be traced
+/// from the first call on. One that is dropped ends.
+#[derive(Debug)]
+pub struct Held {
+    pid: Pid,
+    go: OwnedFd,
+    failure: OwnedFd,
+}
+
+/// Makes a child that will execute the program of `command`, looked for in `PATH`, with this limit of
+/// descriptors. Signals are as std has them for its children: none blocked, SIGPIPE not ignored.
+///
+/// # Errors
+/// As pipe2(2), fork(2).
+pub fn held(command: &[CString], limit: Option<(u64, u64)>) -> nix::Result<Held> {
+    let (word, go) = pipe2(OFlag::O_CLOEXEC)?;
+    let (failure, tell) = pipe2(OFlag::O_CLOEXEC)?;
+    // execvp takes a list of pointers, which nix makes on the heap; that is done here, and again in
+    // the child, where glibc's allocator works after a fork, as its fork(3) sees to it.
+    // SAFETY: the child runs `await_and_execute` alone, which never returns. It takes no lock of this
+    // program's but the allocator's (see above).
+    match unsafe { fork() }? {
+        ForkResult::Parent { child } => Ok(Held { pid: child.as_raw(), go, failure }),
+        ForkResult::Child => {
+            drop((go, failure));
+            await_and_execute(command, limit, &word, &tell)
+        }
+    }
+}
+
+fn await_and_execute(
+    command: &[CString],
+    limit: Option<(u64, u64)>,
+    word: &OwnedFd,
+    tell: &OwnedFd,
+) -> ! {
+    if let Some((soft, hard)) = limit {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, soft, hard);
+    }
+    // SAFETY: sigset_t is plain data; sigemptyset initializes it before it is read. SIG_DFL installs
+    // no handler.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+    let mut byte = [0];
+    let told = loop {
+        match read(word, &mut byte) {
+            Err(Errno::EINTR) => {}
+            answer => break answer,
+        }
+    };
+    if told == Ok(1) {
+        let program: &CStr = command.first().map_or(c"", CString::as_c_str);
+        let errno = match execvp(program, command) {
+            Ok(never) => match never {},
+            Err(errno) => errno,
+        };
+        let _ = write(tell, &(errno as i32).to_ne_bytes());
+    }
+    // SAFETY: _exit(2) runs no handlers of the parent's; nothing here needs to be dropped.
+    unsafe { libc::_exit(127) }
+}
+
+impl Held {
+    /// The child.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Lets it execute its program.
+    ///
+    /// # Errors
+    /// `EPIPE` when it has ended already.
+    pub fn release(self) -> nix::Result<Released> {
+        write(&self.go, &[1])?;
+        Ok(Released { failure: self.failure })
+    }
+}
+
+/// A child that was let execute its program.
+#[derive(Debug)]
+pub struct Released {
+    failure: OwnedFd,
+}
+
+impl Released {
+    /// Why the program of a child that has ended was not executed; `None` if it was.
+    #[must_use]
+    pub fn failure(&self) -> Option<Errno> {
+        let mut errno = [0; 4];
+        let count = read(&self.failure, &mut errno).ok()?;
+        (count == errno.len()).then(|| Errno::from_raw(i32::from_ne_bytes(errno)))
     }
 }
 

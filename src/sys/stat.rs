@@ -1,6 +1,7 @@
 //! What a file is, without asking a server: a hung NFS or FUSE mount under a watched process must
 //! not hang the watcher.
 
+use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
@@ -42,6 +43,25 @@ pub fn link<P: ?Sized + NixPath>(path: &P) -> nix::Result<Stat> {
 /// As statx(2).
 pub fn of<Fd: AsFd>(fd: Fd) -> nix::Result<Stat> {
     statx(fd.as_fd().as_raw_fd(), "", libc::AT_EMPTY_PATH)
+}
+
+/// Does a path have this extended attribute? (getxattr(2), through a final symbolic link.)
+///
+/// # Errors
+/// As getxattr(2); a file system without extended attributes has none.
+pub fn has_attribute<P: ?Sized + NixPath>(path: &P, name: &CStr) -> nix::Result<bool> {
+    let asked = path.with_nix_path(|path| {
+        // SAFETY: both strings are NUL-terminated and outlive the call; with a size of 0 nothing is
+        // written.
+        Errno::result(unsafe {
+            libc::getxattr(path.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0)
+        })
+    })?;
+    match asked {
+        Ok(_) => Ok(true),
+        Err(Errno::ENODATA | Errno::EOPNOTSUPP) => Ok(false),
+        Err(errno) => Err(errno),
+    }
 }
 
 fn statx<P: ?Sized + NixPath>(dirfd: RawFd, path: &P, flags: libc::c_int) -> nix::Result<Stat> {

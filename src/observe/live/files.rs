@@ -1,6 +1,6 @@
 //! Files of `/proc` that are opened for one question.
 
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 
 use nix::dir::Dir;
 use nix::errno::Errno;
@@ -62,24 +62,27 @@ pub(super) fn fd_stat(pid: Pid, fd: RawFd) -> nix::Result<FdStat> {
     Ok(FdStat { read, write, ..file })
 }
 
-/// What a path leads to. Nothing is opened but the path itself (`O_PATH`): a fifo stays as it is.
 pub(super) fn path_stat(pid: Pid, dirfd: RawFd, path: &str) -> nix::Result<FdStat> {
+    stat::of(open_path(pid, dirfd, path)?).map(of_path)
+}
+
+/// What a path leads to. Nothing is opened but the path itself (`O_PATH`): a fifo stays as it is.
+pub(crate) fn open_path(pid: Pid, dirfd: RawFd, path: &str) -> nix::Result<OwnedFd> {
     let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
-    let file = if path.starts_with('/') {
+    if path.starts_with('/') {
         let root = format!("/proc/{pid}/root");
         let root = open(root.as_str(), flags | OFlag::O_DIRECTORY, Mode::empty())?;
         // Absolute links on the way are the process's too: they start from its root, not ours.
         let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_IN_ROOT);
-        openat2(root, path, how)?
+        openat2(root, path, how)
     } else {
         let start = match dirfd {
             libc::AT_FDCWD => format!("/proc/{pid}/cwd"),
             dirfd => fd_path(pid, dirfd),
         };
         let start = openat(AT_FDCWD, start.as_str(), flags | OFlag::O_DIRECTORY, Mode::empty())?;
-        openat(start, path, flags, Mode::empty())?
-    };
-    stat::of(file).map(of_path)
+        openat(start, path, flags, Mode::empty())
+    }
 }
 
 fn of_path(stat: stat::Stat) -> FdStat {

@@ -154,7 +154,7 @@ impl Look<'_> {
         let controlling = self.controlling(task.pid);
         let thread = self.living_thread(task.pid);
         let former = self.former(task);
-        let sockets = &mut self.looker.sockets;
+        let sockets = Some(&mut self.looker.sockets);
         let mut reading = Reading { kernel: &mut *self.kernel, sockets, thread };
         reading.state(task, controlling, former.as_ref())
     }
