@@ -328,7 +328,7 @@ fn wait_for_event(file: &Path, name: &str) {
 /// `awaitty trace -- COMMAND` as an ordinary user, who can execute it: its output and its trace.
 fn as_user(directory: &Path, user: &str, command: &[&str]) -> (String, Vec<Value>) {
     let own = directory.join("awaitty");
-    fs::copy(program(), &own).unwrap();
+    install(program(), &own, "755");
     let mut wrapped = Command::new("setpriv");
     wrapped.args([format!("--reuid={user}"), format!("--regid={user}")]);
     wrapped.args(["--clear-groups", "--"]).arg(own).args(["trace", "--json", "--"]);
@@ -338,6 +338,13 @@ fn as_user(directory: &Path, user: &str, command: &[&str]) -> (String, Vec<Value
         text(&output.stdout),
         events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
     )
+}
+
+/// By another process: a file that is open for writing, be it in a child that another test has just
+/// forked, cannot be executed.
+fn install(program: &str, path: &Path, mode: &str) {
+    let status = Command::new("install").args(["-m", mode, program]).arg(path).status().unwrap();
+    assert!(status.success());
 }
 
 fn was_let_go(events: &[Value]) -> bool {
@@ -358,8 +365,7 @@ fn a_set_id_program_keeps_its_rights() {
     let directory = scratch("set-id");
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
     let id = directory.join("id");
-    fs::copy("/usr/bin/id", &id).unwrap();
-    fs::set_permissions(&id, fs::Permissions::from_mode(0o4755)).unwrap();
+    install("/usr/bin/id", &id, "4755");
     let (said, events) = as_user(&directory, "65534", &[id.to_str().unwrap(), "-u"]);
     assert_eq!(said, "0\n");
     assert!(was_let_go(&events), "{events:?}");
