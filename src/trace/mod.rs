@@ -81,7 +81,8 @@ enum Order {
     Stop,
 }
 
-/// A trace. It ends when this is dropped: what still runs is let go, and runs on.
+/// A trace. It ends when this is dropped: what still runs is let go, and runs on. A command that ends
+/// after that stays a zombie of this process, as that of a [`std::process::Child`] which was dropped.
 #[derive(Debug)]
 pub struct Trace {
     events: Receiver<Event>,
